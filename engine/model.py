@@ -1,0 +1,398 @@
+"""The words of the product as frozen data: no I/O, no decisions beyond trivial ones.
+
+Paths are ``bytes`` relative to the project's root with ``/`` between components. Times are
+nanoseconds since the epoch. Object ids are 40 hex characters of SHA-1, as git writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+StateKind = Literal["file", "link", "dir", "special", "absent", "unknown"]
+
+Evidence = Literal[
+    "tool-edit", "traced-call", "mixed", "during-call", "not-by-call", "outside-calls", "no-record"
+]
+AGENT_EVIDENCE: Final = frozenset({"tool-edit", "traced-call", "mixed"})
+"""Evidence that classes a change as agent-edited; everything else is of unknown origin."""
+
+PRECEDENCE: Final[tuple[Evidence, ...]] = (
+    "tool-edit",
+    "traced-call",
+    "mixed",
+    "during-call",
+    "not-by-call",
+    "outside-calls",
+    "no-record",
+)
+
+Reason = Literal[
+    "too-large",
+    "unreadable",
+    "special",
+    "nested",
+    "ignored",
+    "excluded",
+    "secret",
+    "outside-project",
+    "inside-git",
+    "fuse",
+    "failed",
+]
+HARMLESS_REASONS: Final = frozenset({"ignored", "excluded", "secret", "special"})
+"""Reasons that leave a snapshot complete: these paths are never captured by design."""
+
+EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What stands at one path.
+
+    Attributes:
+        kind: ``absent`` is proven absence; ``unknown`` means nobody looked (see ``reason``), and
+            must never be read as absence.
+        mode: permission bits (``0o7777``); 0 for links and for kinds without content.
+        oid: blob id of the bytes, or of a link's target.
+        mtime_ns: modification time; never part of equality of content, see `same`.
+        reason: for ``unknown`` only, why it was not captured.
+    """
+
+    kind: StateKind
+    mode: int = 0
+    oid: str = ""
+    mtime_ns: int = 0
+    reason: str = ""
+
+    @property
+    def has_content(self) -> bool:
+        return self.kind in ("file", "link")
+
+
+ABSENT: Final = FileState("absent")
+
+
+def same(a: FileState, b: FileState) -> bool:
+    """Whether two known states hold the same kind, bytes and mode (times aside)."""
+    return a.kind == b.kind and a.oid == b.oid and a.mode == b.mode and a.kind != "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class NotCaptured:
+    """A path that a snapshot does not hold; ``dir/`` with a slash for a folder, ``./`` for all."""
+
+    path: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DirChange:
+    """A folder that appeared, vanished or changed its mode; ``None`` means absent."""
+
+    path: bytes
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """One path between two snapshots."""
+
+    path: bytes
+    before: FileState
+    after: FileState
+
+
+# --- Recording -----------------------------------------------------------------------------------
+
+EventKind = Literal["begin", "tool-begin", "tool-end", "step", "end", "session-end"]
+CallKind = Literal["edit", "shell", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an agent (or a script) reports, the same for every agent.
+
+    Attributes:
+        folder: where the agent works; paths that are relative are relative to it.
+        key: the agent's own id of the turn: a second ``begin`` with the key of the open turn adds
+            a prompt to it instead of opening another.
+        pid: the process whose end ends the turn, 0 when unknown.
+        background: for ``end``: work goes on after the agent said that it ended.
+    """
+
+    kind: EventKind
+    session: str
+    folder: bytes
+    agent: str = ""
+    prompt: str = ""
+    title: str = ""
+    key: str = ""
+    pid: int = 0
+    call: str = ""
+    tool: str = ""
+    call_kind: CallKind | None = None
+    paths: tuple[bytes, ...] = ()
+    command: str = ""
+    failed: bool = False
+    text: str = ""
+    interrupted: bool = False
+    background: bool = False
+
+
+# --- The timeline --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One version step of one path with its source; the unit in which a change is taken back.
+
+    Attributes:
+        key: equal for the same step of the same path wherever it is listed (two turns may share
+            one), so that it is taken once.
+        call_ids: the calls that made it, or could have.
+        step: id of the step it falls in, or "".
+    """
+
+    path: bytes
+    before: FileState
+    after: FileState
+    evidence: Evidence
+    key: str
+    call_ids: tuple[str, ...] = ()
+    step: str = ""
+    since_ns: int = 0
+    until_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a turn (or step, or call) did to one path."""
+
+    path: bytes
+    before: FileState
+    after: FileState
+    evidence: Evidence
+    call_ids: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    undone: bool = False
+    plus: int | None = None
+    minus: int | None = None
+    binary: bool = False
+    made_dirs: tuple[bytes, ...] = ()
+
+    @property
+    def origin(self) -> Literal["agent-edited", "unknown"]:
+        return "agent-edited" if self.evidence in AGENT_EVIDENCE else "unknown"
+
+    @property
+    def status(self) -> Literal["added", "modified", "deleted", "type-changed"]:
+        if self.before.kind == "absent":
+            return "added"
+        if self.after.kind == "absent":
+            return "deleted"
+        return "modified" if self.before.kind == self.after.kind else "type-changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call. ``number`` counts the calls of its turn from 1, for words like "Edit #3"."""
+
+    id: str
+    tool: str
+    kind: CallKind
+    paths: tuple[bytes, ...]
+    command: str
+    state: Literal["running", "done", "failed", "lost"]
+    begun_ns: int
+    ended_ns: int
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model answer within a turn."""
+
+    id: str
+    text: str
+    begun_ns: int
+    ended_ns: int
+    before: str | None
+    after: str | None
+    complete: bool
+    calls: tuple[Call, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One prompt and its answer. ``n`` counts the project's turns over all sessions from 1."""
+
+    id: str
+    n: int
+    session: str
+    prompt: str
+    state: Literal["running", "complete", "interrupted"]
+    begun_ns: int
+    ended_ns: int
+    before: str | None
+    after: str | None
+    complete: bool
+    not_captured: tuple[NotCaptured, ...]
+    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
+    dirs: tuple[DirChange, ...] = ()
+    undone: bool = False
+    expired: bool = False
+    notes: tuple[str, ...] = ()
+    background: bool = False
+    pid_known: bool = False
+    last_event_ns: int = 0
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(call for step in self.steps for call in step.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation with one agent, oldest turn first."""
+
+    id: str
+    agent: str
+    title: str
+    state: Literal["running", "complete", "interrupted"]
+    begun_ns: int
+    ended_ns: int
+    turns: tuple[Turn, ...]
+
+
+# --- Undo ----------------------------------------------------------------------------------------
+
+OperationKind = Literal["undo", "redo", "goto", "restore", "switch"]
+Selection = Literal["agent", "agent+during-call", "all"]
+OnConflict = Literal["merge", "keep", "overwrite"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for, as the command line or the app understood it."""
+
+    kind: OperationKind
+    turn: str = ""
+    to: str = ""
+    step: str = ""
+    call: str = ""
+    session: str = ""
+    op: str = ""
+    at: Literal["before", "after"] = "after"
+    paths: tuple[bytes, ...] = ()
+    selection: Selection | None = None
+    on_conflict: OnConflict = "merge"
+    skip_unwritable: bool = False
+    while_running: bool = False
+
+
+Action = Literal["restore", "delete", "merge", "keep", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """What will happen to one path.
+
+    Attributes:
+        expect: what stands there now; the transaction refuses to go on if it no longer does.
+        want: what will stand there (for ``keep`` and ``conflict``: the same as ``expect``).
+        reason: for ``keep`` and ``conflict``, in words.
+        notes: things worth saying on its line ("committed since", "mtime kept").
+    """
+
+    path: bytes
+    action: Action
+    expect: FileState
+    want: FileState
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Warning_:
+    """A dependency warning (a later feature fills these)."""
+
+    path: bytes
+    line: int
+    name: str
+    source: bytes
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An operation before it happens: pure data, shown to the user as it stands.
+
+    Attributes:
+        target: the turn, step, call or operation meant, in the words of the command line.
+        asks: one sentence for each reason why the user must say yes; empty for a clean plan.
+        takes: (turn id, path) pairs that no longer stand once this is applied.
+        gives: (turn id, path) pairs that stand again.
+        targets: turn ids this plan was made for.
+    """
+
+    kind: OperationKind
+    target: str
+    session: str
+    entries: tuple[PlanEntry, ...]
+    dirs: tuple[DirChange, ...] = ()
+    not_captured: tuple[NotCaptured, ...] = ()
+    warnings: tuple[Warning_, ...] = ()
+    asks: tuple[str, ...] = ()
+    takes: tuple[tuple[str, bytes], ...] = ()
+    gives: tuple[tuple[str, bytes], ...] = ()
+    targets: tuple[str, ...] = ()
+    reverses: str = ""
+    effects: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> tuple[PlanEntry, ...]:
+        return tuple(e for e in self.entries if e.action in ("restore", "delete", "merge"))
+
+    @property
+    def conflicts(self) -> tuple[PlanEntry, ...]:
+        return tuple(e for e in self.entries if e.action == "conflict")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An undo, redo, goto or restore that was applied (or failed).
+
+    Attributes:
+        moves: per path what stood there before and after.
+        before: tree id of the safety snapshot; ``after``: the tree the operation left.
+    """
+
+    id: str
+    kind: OperationKind
+    session: str
+    target: str
+    at_ns: int
+    moves: tuple[PathChange, ...]
+    before: str
+    after: str
+    state: Literal["done", "undone", "failed"]
+    dirs: tuple[DirChange, ...] = ()
+    takes: tuple[tuple[str, bytes], ...] = ()
+    gives: tuple[tuple[str, bytes], ...] = ()
+    targets: tuple[str, ...] = ()
+    reverses: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a request: the plan, and the operation if it was applied."""
+
+    plan: Plan
+    operation: str | None
+    safety: str | None
+    notes: tuple[str, ...] = field(default=())

@@ -1,0 +1,180 @@
+"""Every git process of the product starts here.
+
+The environment is scrubbed of all ``GIT_*``; no configuration of the user or the system, no hook,
+prompt, pager or helper takes part; every call has a deadline and its error text is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+
+from takeback.engine.errors import TakebackError
+
+MINIMUM = (2, 30)
+
+
+class GitError(TakebackError):
+    """Git could not be started, failed, or did not answer in time."""
+
+
+class GitTimeout(GitError):
+    """Git did not answer in time; no further call is tried in this process."""
+
+
+_timed_out = False
+
+
+def environment(extra: dict[bytes, bytes] | None = None) -> dict[bytes, bytes]:
+    """The environment of every git process: the caller's, without anything that steers git."""
+    env = {k: v for k, v in os.environb.items() if not k.startswith((b"GIT_", b"LC_", b"LANG"))}
+    env.update(
+        {
+            b"GIT_CONFIG_GLOBAL": b"/dev/null",
+            b"GIT_CONFIG_SYSTEM": b"/dev/null",
+            b"GIT_CONFIG_NOSYSTEM": b"1",
+            b"GIT_ATTR_NOSYSTEM": b"1",
+            b"GIT_TERMINAL_PROMPT": b"0",
+            b"GIT_OPTIONAL_LOCKS": b"0",
+            b"GIT_NO_REPLACE_OBJECTS": b"1",
+            b"GIT_LITERAL_PATHSPECS": b"1",
+            b"GIT_FLUSH": b"0",
+            b"LC_ALL": b"C",
+        }
+    )
+    if extra:
+        env.update(extra)
+    return env
+
+
+_FIXED = (
+    "--no-pager",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "core.attributesFile=/dev/null",
+    "-c",
+    "safe.directory=*",
+    "-c",
+    "gc.auto=0",
+    "-c",
+    "maintenance.auto=false",
+)
+
+
+class Git:
+    """Git on one git directory, with or without a work tree.
+
+    Args:
+        git_dir: the repository's directory.
+        work_tree: the folder it is compared with.
+        env: more environment, for example another object directory.
+    """
+
+    def __init__(
+        self, git_dir: bytes, work_tree: bytes | None = None, env: dict[bytes, bytes] | None = None
+    ) -> None:
+        self.git_dir = git_dir
+        self.work_tree = work_tree
+        self._env = env
+
+    def _argv(self, args: Iterable[str | bytes]) -> list[str | bytes]:
+        argv: list[str | bytes] = ["git", *_FIXED, b"--git-dir=" + self.git_dir]
+        if self.work_tree is not None:
+            argv.append(b"--work-tree=" + self.work_tree)
+        argv.extend(args)
+        return argv
+
+    def start(self, *args: str | bytes, stdin: bool = False) -> subprocess.Popen[bytes]:
+        """Start a git process whose pipes the caller reads.
+
+        Raises:
+            GitError: there is no git that can be started.
+        """
+        if _timed_out:
+            raise GitTimeout("An earlier git call did not answer; no other was tried.")
+        try:
+            return subprocess.Popen(
+                self._argv(args),
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(self._env),
+                cwd=self.work_tree or self.git_dir,
+            )
+        except FileNotFoundError as error:
+            raise GitError(
+                "No git program was found on PATH, or a folder of the store is gone.",
+                f"Install git {MINIMUM[0]}.{MINIMUM[1]} or newer and try again.",
+            ) from error
+        except OSError as error:
+            raise GitError(f"git could not be started: {error.strerror}.") from error
+
+    def run(
+        self,
+        *args: str | bytes,
+        stdin: bytes | None = None,
+        ok: Sequence[int] = (0,),
+        timeout_s: float = 60.0,
+    ) -> bytes:
+        """Run git to its end and return its output.
+
+        Raises:
+            GitError: another exit code than those in `ok`, or no git.
+            GitTimeout: no answer in `timeout_s`.
+        """
+        process = self.start(*args, stdin=stdin is not None)
+        return finish(process, stdin, ok, timeout_s)
+
+
+def finish(
+    process: subprocess.Popen[bytes],
+    stdin: bytes | None = None,
+    ok: Sequence[int] = (0,),
+    timeout_s: float = 60.0,
+) -> bytes:
+    """Collect the output of a process from `Git.start`; see `Git.run` for errors."""
+    global _timed_out
+    try:
+        out, err = process.communicate(stdin, timeout_s)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        _timed_out = True
+        raise GitTimeout(f"git did not answer within {timeout_s:.0f} s.") from error
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode not in ok:
+        said = err.decode("utf-8", "replace").strip().splitlines()
+        detail = said[-1] if said else f"exit code {process.returncode}"
+        raise GitError(f"git failed: {detail}.")
+    return out
+
+
+def version() -> tuple[int, ...]:
+    """The version of the git on PATH.
+
+    Raises:
+        GitError: there is none, or it does not say.
+    """
+    try:
+        done = subprocess.run(
+            ["git", "--version"], capture_output=True, env=environment(), timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GitError(
+            "No git program was found on PATH.",
+            f"Install git {MINIMUM[0]}.{MINIMUM[1]} or newer and try again.",
+        ) from error
+    words = done.stdout.split()
+    try:
+        return tuple(int(part) for part in words[2].split(b".")[:2])
+    except (IndexError, ValueError) as error:
+        raise GitError("git did not say its version.") from error
