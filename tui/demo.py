@@ -22,6 +22,7 @@ from takeback.engine.model import Event
 if TYPE_CHECKING:
     from takeback.engine.project import Project
     from takeback.tui.arguments import Arguments
+    from takeback.tui.output import Output
 
 SESSION = "demo"
 AGENT = "demo-agent"
@@ -210,10 +211,13 @@ def prepare(folder: Path, data_dir: str | None) -> list[Files]:
 class _Story:
     """Plays commands on the demo's project and checks what they leave."""
 
-    def __init__(self, folder: Path, data_dir: str, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, data_dir: str, out: Output) -> None:
         self.folder = folder
-        self._say = say
+        self._out = out
         self._where = ["-C", str(folder), *(["--data-dir", data_dir] if data_dir else [])]
+
+    def say(self, text: str) -> None:
+        self._out.lines(text.split("\n"))
 
     def command(self, *words: str) -> str:
         """The command line to type for these words."""
@@ -227,9 +231,8 @@ class _Story:
         """
         from takeback.tui.cli import main
 
-        self._say(f"\n$ takeback {shlex.join(words)}")
+        self.say(f"\n$ takeback {shlex.join(words)}")
         code = main([*self._where, *words])
-        sys.stdout.flush()
         if code != Exit.DONE:
             raise DemoFailed(f"“takeback {shlex.join(words)}” ended with exit code {code}.")
 
@@ -243,11 +246,11 @@ class _Story:
         wrong = sorted(name for name in now.keys() | want.keys() if now.get(name) != want.get(name))
         if wrong:
             raise DemoFailed(f"These files do not hold what they should: {', '.join(wrong)}.")
-        self._say(f"Checked {len(want)} files, byte for byte: {said}")
+        self.say(f"Checked {len(want)} files, byte for byte: {said}")
 
 
 def _play(story: _Story, states: list[Files]) -> None:
-    say = story._say
+    say = story.say
     after = states[3]
     say("\nThree turns of an agent are recorded, and the user edited files in between:")
     story.play("log")
@@ -290,23 +293,18 @@ _TRY = (
 )
 
 
-def run(args: Arguments) -> int:
+def run(args: Arguments, out: Output) -> int:
     """Make the demo project; without a terminal, also play the story on it."""
     import tempfile
-
-    from takeback.tui import documents
 
     data_dir = args.value("--data-dir")
     folder = Path(tempfile.mkdtemp(prefix="takeback-demo-")).resolve()
     states = prepare(folder, data_dir or None)
-
-    def say(text: str) -> None:
-        print(text, flush=True)
-
-    story = _Story(folder, data_dir, say)
-    if args.json:
+    story = _Story(folder, data_dir, out)
+    say = story.say
+    if out.json:
         commands = [story.command(*words) for words, _ in _TRY]
-        print(documents.dump({"folder": str(folder), "session": SESSION, "commands": commands}))
+        out.document({"folder": str(folder), "session": SESSION, "commands": commands})
         return Exit.DONE
     say(f"A throw-away project with a recorded session: {folder}")
     if sys.stdout.isatty():
