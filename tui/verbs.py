@@ -1,0 +1,203 @@
+"""The verbs that read: sessions, log, show, diff, history; and the table of all verbs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from takeback.engine.errors import Exit, UsageError
+from takeback.tui import context
+
+if TYPE_CHECKING:
+    from takeback.engine.model import Call, Change, Operation, Step, Turn
+    from takeback.engine.project import Project
+    from takeback.tui.arguments import Arguments
+    from takeback.tui.cli import Handler
+    from takeback.tui.output import Output
+
+_UNBUILT = frozenset({"fork", "forks", "switch", "compare", "purge"})
+_ELSEWHERE = {
+    **dict.fromkeys(("undo", "redo", "goto", "restore"), "verbs_undo"),
+    **dict.fromkeys(
+        (
+            "storage",
+            "prune",
+            "verify",
+            "recover",
+            "doctor",
+            "config",
+            "install",
+            "uninstall",
+            "demo",
+        ),
+        "verbs_upkeep",
+    ),
+}
+
+
+def handler(verb: str) -> Handler:
+    """The function that runs a verb; its module is imported only now."""
+    if verb in _UNBUILT:
+        return unbuilt
+    if verb in _ELSEWHERE:
+        from importlib import import_module
+
+        module = import_module(f"takeback.tui.{_ELSEWHERE[verb]}")
+        found: Handler = getattr(module, verb)
+        return found
+    return _HERE[verb]
+
+
+def open_project(args: Arguments, out: Output) -> Project:
+    """The project of the caller's folder, put in order: what a crash left, dead turns closed."""
+    from takeback.engine.project import Project
+
+    project = Project.open(context.folder(args), args.value("--data-dir") or None, notify=out.note)
+    project.begin_command()
+    return project
+
+
+def project_paths(project: Project, args: Arguments) -> tuple[bytes, ...]:
+    """The values of ``--path``, relative to the project's root.
+
+    Raises:
+        UsageError: one of them is outside the project.
+    """
+    from takeback.engine.store import paths
+
+    folder = context.folder(args)
+    found = []
+    for name in args.all("--path"):
+        path = paths.relative(project.root, os.fsencode(name), folder) if name else None
+        if path is None:
+            raise UsageError(
+                f"The path {name!r} is not inside the project {os.fsdecode(project.root)!r}. "
+                "Nothing was done.",
+                "A path is absolute, or relative to the folder that you are in.",
+            )
+        found.append(path)
+    return tuple(found)
+
+
+def within(path: bytes, wanted: tuple[bytes, ...]) -> bool:
+    """Whether a path is one of those wanted or below one; all are if none is."""
+    return not wanted or any(
+        not one or path == one or path.startswith(one + b"/") for one in wanted
+    )
+
+
+def turns_of(project: Project) -> list[Turn]:
+    """Every turn of the project, by number."""
+    turns = [turn for session in project.sessions() for turn in session.turns]
+    return sorted(turns, key=lambda turn: turn.n)
+
+
+def start(args: Arguments, out: Output) -> int:
+    """Without a verb: where the app will be, and what can be done meanwhile."""
+    lines = [
+        "The full-screen app opens here once it is built. Until then:",
+        "  takeback log             what the agents did to this project",
+        "  takeback undo --dry-run  what the next undo would take back",
+        "  takeback --help          every command",
+    ]
+    out.answer({"message": lines[0]}, lines)
+    return Exit.DONE
+
+
+def unbuilt(args: Arguments, out: Output) -> int:
+    raise UsageError(
+        f"The command {args.verb!r} is not built yet. Nothing was done.",
+        "takeback --help lists the commands that there are.",
+    )
+
+
+def sessions(args: Arguments, out: Output) -> int:
+    from takeback.tui import documents, present
+
+    found = open_project(args, out).sessions()
+    out.answer(documents.session_rows(found), present.session_lines(found))
+    return Exit.DONE
+
+
+def log(args: Arguments, out: Output) -> int:
+    from takeback.engine.store import paths
+    from takeback.tui import documents, present
+
+    project = open_project(args, out)
+    found = project.sessions()
+    if "--session" in args.values:
+        wanted = args.value("--session")
+        found = tuple(session for session in found if session.id == wanted)
+        if not found:
+            raise UsageError(
+                f"There is no session {wanted!r} in this project.",
+                "takeback sessions lists them.",
+            )
+    document = documents.log(project.root, paths.has_git(project.root), found)
+    out.answer(document, present.log_lines(found))
+    return Exit.DONE
+
+
+def _found(
+    project: Project, args: Arguments
+) -> tuple[Turn | Step | Call | Operation, tuple[Change, ...]] | None:
+    """The item that was named, or the newest turn, with its changes."""
+    if args.places:
+        item = project.find(args.places[0])
+        return item, project.changes_of(item)
+    turns = turns_of(project)
+    return (turns[-1], project.changes_of(turns[-1])) if turns else None
+
+
+def show(args: Arguments, out: Output) -> int:
+    from takeback.tui import documents, present
+
+    found = _found(open_project(args, out), args)
+    if found is None:
+        out.answer({"turn": None}, [present.NOTHING_RECORDED])
+    else:
+        out.answer(documents.shown(*found), present.show_lines(*found))
+    return Exit.DONE
+
+
+def diff(args: Arguments, out: Output) -> int:
+    from takeback.tui import documents, present
+    from takeback.tui.text import decode
+
+    project = open_project(args, out)
+    wanted = project_paths(project, args)
+    found = _found(project, args)
+    changes = [change for change in found[1] if within(change.path, wanted)] if found else []
+    against = args.value("--against")
+    if against:
+        patch = project.diff_against(against, changes)
+    else:
+        patch = project.diff(changes) if changes else b""
+    if out.json:
+        out.document(
+            {"changes": [documents.change(one) for one in changes], "patch": decode(patch)}
+        )
+    elif args.flag("--patch"):
+        out.raw(patch)
+    else:
+        out.lines(present.diff_lines(patch) or ["No difference."])
+    return Exit.DONE
+
+
+def history(args: Arguments, out: Output) -> int:
+    from takeback.tui import documents, present
+
+    project = open_project(args, out)
+    parts = (project.operations(), project.next_undo(), project.next_redo())
+    out.answer(documents.history(*parts), present.history_lines(*parts))
+    return Exit.DONE
+
+
+_HERE: dict[str, Handler] = {
+    "": start,
+    "sessions": sessions,
+    "log": log,
+    "show": show,
+    "diff": diff,
+    "history": history,
+}

@@ -1,0 +1,141 @@
+"""The verbs that change files: undo, redo, goto, restore. One flow: plan, ask, apply, say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from takeback.engine.errors import Exit, UsageError
+from takeback.engine.model import OnConflict, Request, Selection
+from takeback.tui import documents, present
+from takeback.tui.verbs import open_project, project_paths, turns_of
+
+if TYPE_CHECKING:
+    from takeback.engine.model import Plan
+    from takeback.engine.project import Project
+    from takeback.tui.arguments import Arguments
+    from takeback.tui.output import Output
+
+
+def _on_conflict(args: Arguments) -> OnConflict:
+    if args.flag("--overwrite"):
+        return "overwrite"
+    return "keep" if args.flag("--keep") else "merge"
+
+
+def _selection(args: Arguments) -> Selection | None:
+    if args.flag("--all"):
+        return "all"
+    return "agent+during-call" if args.flag("--include-unknown") else None
+
+
+def _place(text: str) -> tuple[str, Literal["before", "after"]]:
+    """A turn and the side of it that ``goto`` means."""
+    turn, at, side = text.rpartition("@")
+    if not at:
+        return text, "after"
+    if side == "before":
+        return turn, "before"
+    if side == "after":
+        return turn, "after"
+    raise UsageError(
+        f"{text!r} is no place to go to. Nothing was done.",
+        "Write TURN, TURN@before or TURN@after.",
+    )
+
+
+def undo(args: Arguments, out: Output) -> int:
+    if args.all("--hunk"):
+        raise UsageError(
+            "Taking back single hunks is not built yet. Nothing was done.",
+            "Take back the whole file with --path.",
+        )
+    for name in ("--turn", "--to", "--step", "--call", "--session"):
+        if name in args.values and not args.value(name):
+            raise UsageError(f"The value of '{name}' is empty. Nothing was done.")
+    project = open_project(args, out)
+    request = Request(
+        "undo",
+        turn=args.value("--turn"),
+        to=args.value("--to"),
+        step=args.value("--step"),
+        call=args.value("--call"),
+        session=args.value("--session"),
+        paths=project_paths(project, args),
+        selection=_selection(args),
+        on_conflict=_on_conflict(args),
+        skip_unwritable=args.flag("--skip-unwritable"),
+        while_running=args.flag("--yes-while-running"),
+    )
+    return carry_out(project, request, args, out)
+
+
+def redo(args: Arguments, out: Output) -> int:
+    project = open_project(args, out)
+    request = Request(
+        "redo",
+        op=args.places[0] if args.places else "",
+        session=args.value("--session"),
+        on_conflict=_on_conflict(args),
+        skip_unwritable=args.flag("--skip-unwritable"),
+        while_running=args.flag("--yes-while-running"),
+    )
+    return carry_out(project, request, args, out)
+
+
+def goto(args: Arguments, out: Output) -> int:
+    turn, at = _place(args.places[0])
+    project = open_project(args, out)
+    request = Request(
+        "goto",
+        turn=turn,
+        at=at,
+        on_conflict=_on_conflict(args),
+        skip_unwritable=args.flag("--skip-unwritable"),
+        while_running=args.flag("--yes-while-running"),
+    )
+    return carry_out(project, request, args, out)
+
+
+def restore(args: Arguments, out: Output) -> int:
+    project = open_project(args, out)
+    request = Request(
+        "restore",
+        op=args.value("--op"),
+        on_conflict=_on_conflict(args),
+        skip_unwritable=args.flag("--skip-unwritable"),
+        while_running=args.flag("--yes-while-running"),
+    )
+    return carry_out(project, request, args, out)
+
+
+def carry_out(project: Project, request: Request, args: Arguments, out: Output) -> int:
+    """Plan, show, ask where the plan asks, apply, and say what came of it."""
+    plan = project.plan(request)
+    dry = args.flag("--dry-run")
+    asks = bool(plan.asks or plan.conflicts)
+    if dry:
+        out.answer(documents.plan(plan, dry_run=True), _shown(plan, project))
+        return Exit.DECIDE if asks else Exit.DONE
+    if plan.conflicts and not plan.writes:
+        out.answer(documents.plan(plan), [*_shown(plan, project), "Nothing was changed."])
+        return Exit.DECIDE
+    if asks and not args.flag("--yes"):
+        out.lines(_shown(plan, project))
+        agreed = out.ask(present.question(plan))
+        if not agreed:
+            if out.json:
+                out.document(documents.plan(plan))
+            hint = "" if agreed is False else " Say --yes to go on."
+            out.note(f"takeback: Nothing was changed.{hint}")
+            return Exit.DECIDE
+    outcome = project.apply(plan, request)
+    turns = turns_of(project) if not out.json else []
+    lines = [*present.plan_lines(outcome.plan, turns, done=True)]
+    lines += present.outcome_lines(outcome, turns)
+    out.answer(documents.plan(outcome.plan, outcome), lines)
+    return Exit.DECIDE if outcome.plan.conflicts else Exit.DONE
+
+
+def _shown(plan: Plan, project: Project) -> list[str]:
+    lines = present.plan_lines(plan, turns_of(project))
+    return [*lines, present.plan_summary(plan), *present.ask_lines(plan)]
