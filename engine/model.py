@@ -164,6 +164,7 @@ class Segment:
     step: str = ""
     since_ns: int = 0
     until_ns: int = 0
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +338,7 @@ class Plan:
         takes: (turn id, path) pairs that no longer stand once this is applied.
         gives: (turn id, path) pairs that stand again.
         targets: turn ids this plan was made for.
+        stopped: nothing of the target is in the selection; the walk ends here without a change.
     """
 
     kind: OperationKind
@@ -352,6 +354,7 @@ class Plan:
     targets: tuple[str, ...] = ()
     reverses: str = ""
     effects: tuple[str, ...] = ()
+    stopped: bool = False
 
     @property
     def writes(self) -> tuple[PlanEntry, ...]:

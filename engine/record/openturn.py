@@ -1,0 +1,132 @@
+"""The turn a session has open: one small file per session in the data folder.
+
+It lets an event find its turn's project wherever the agent has changed directory to, and makes
+every event idempotent. It is derived from the ledger's events and removed when the turn ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from takeback.engine.store import paths
+from takeback.engine.store.store import make_private, write_file
+
+
+@dataclass(slots=True)
+class OpenTurn:
+    """State of an open turn.
+
+    Attributes:
+        calls: call id to [number, kind, paths, state] with state ``running`` or ``done``.
+        shards: ids of full image trees; ``images``: entries of the newest one.
+        ended: the agent said that the turn ended while work of it goes on.
+    """
+
+    session: str
+    root: str
+    turn: str
+    n: int
+    agent: str = ""
+    key: str = ""
+    pid: int = 0
+    pid_start: str = ""
+    last_ns: int = 0
+    calls: dict[str, list[Any]] = field(default_factory=dict)
+    shards: list[str] = field(default_factory=list)
+    images: dict[str, list[Any]] = field(default_factory=dict)
+    steps: int = 0
+    ended: bool = False
+
+
+def _folder(data: bytes) -> bytes:
+    return os.path.join(data, b"open")
+
+
+def _path(data: bytes, session: str) -> bytes:
+    name = paths.key_of(session.encode("utf-8", "surrogateescape"))
+    return os.path.join(_folder(data), name.encode() + b".json")
+
+
+def _load(path: bytes) -> OpenTurn | None:
+    try:
+        with open(path, "rb") as file:
+            return OpenTurn(**json.loads(file.read()))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, TypeError):
+        # Damaged: the ledger closes such a turn as one whose end is missing.
+        return None
+
+
+def load(data: bytes, session: str) -> OpenTurn | None:
+    """The open turn of a session."""
+    return _load(_path(data, session))
+
+
+def save(data: bytes, turn: OpenTurn) -> None:
+    fields = {name: getattr(turn, name) for name in OpenTurn.__slots__}
+    folder = _folder(data)
+    make_private(folder)
+    write_file(_path(data, turn.session), json.dumps(fields, separators=(",", ":")).encode())
+
+
+def remove(data: bytes, session: str) -> None:
+    try:
+        os.unlink(_path(data, session))
+    except FileNotFoundError:
+        pass
+
+
+def of_project(data: bytes, root: bytes) -> Iterator[OpenTurn]:
+    """Every open turn of one project."""
+    shown = os.fsdecode(root)
+    try:
+        names = os.listdir(_folder(data))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in sorted(names):
+        if name.endswith(b".json"):
+            turn = _load(os.path.join(_folder(data), name))
+            if turn is not None and turn.root == shown:
+                yield turn
+
+
+def process_start(pid: int) -> str:
+    """When a process was started, in the system's own terms; "" if it does not exist.
+
+    A process id alone is used again by the system; with the start time it is not.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+        fields = text[text.rindex(b")") + 2 :].split()
+        return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+    except FileNotFoundError:
+        if os.path.exists("/proc/self/stat"):
+            return ""
+    except (OSError, ValueError, IndexError):
+        return ""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["ps", "-o", "lstart=", "-p", str(pid)],
+            capture_output=True,
+            timeout=5,
+            check=False,
+            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.decode("ascii", "replace").strip()
+
+
+def is_gone(turn: OpenTurn) -> bool:
+    """Whether the process that ends the turn is known and no longer runs."""
+    if not turn.pid:
+        return False
+    return process_start(turn.pid) != turn.pid_start

@@ -1,0 +1,543 @@
+"""One look at the whole work tree: what differs from the last look.
+
+Git compares the stat data of known files (``git diff-files`` against a private index, in C, on all
+cores) while the folders are checked here: a folder whose own stat did not change holds no new
+name. Only new names are asked about ignore rules, only files whose stat differs are read. In
+contrast to ``git status`` nothing is hashed twice, empty folders, modes and special files are
+seen, and a change of the mode alone shows.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from takeback.engine.config import default_excluded, secret_reason
+from takeback.engine.errors import TakebackError
+from takeback.engine.model import ABSENT, DirChange, FileState, NotCaptured, PathChange, same
+from takeback.engine.record import rules, scanstate
+from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
+from takeback.engine.record.scanstate import Entry, Folder, ScanState
+from takeback.engine.store import paths
+from takeback.engine.store.git import Git, finish
+from takeback.engine.store.objects import Objects, StoreError
+
+if TYPE_CHECKING:
+    from takeback.engine.config import Config
+    from takeback.engine.store.store import Store
+
+RACY_NS = 20_000_000
+"""Two changes within one tick of the kernel's clock (at most 10 ms) may have the same times."""
+
+MARKER = b"takeback-staging"
+
+
+class FuseBlown(TakebackError):
+    """There is too much to read in one snapshot."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a scan found against the last one. Paths in `changes` are sorted."""
+
+    changes: list[PathChange] = field(default_factory=list)
+    dirs: list[DirChange] = field(default_factory=list)
+    left_out: dict[bytes, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    touched: list[NotCaptured] = field(default_factory=list)
+    rules_changed: bool = False
+
+
+def _sig(st: os.stat_result) -> tuple[int, ...]:
+    return (st.st_mode, st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+
+
+def read_entry(objects: Objects, path: bytes, st: os.stat_result, now_ns: int) -> Entry:
+    """Read a file or link into the store.
+
+    Raises:
+        OSError: it cannot be read (any more).
+        StoreError: it changed while it was read, three times over.
+    """
+    if stat.S_ISLNK(st.st_mode):
+        oid = objects.write("blob", os.readlink(path))
+        return _entry(st, oid, now_ns)
+    for _ in range(3):
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            st = os.fstat(fd)
+            if not stat.S_ISREG(st.st_mode):
+                raise OSError(22, "Not a regular file any more")
+            try:
+                oid = objects.write_file(fd, st.st_size)
+            except StoreError:
+                continue
+            after = os.fstat(fd)
+        finally:
+            os.close(fd)
+        if _sig(after) == _sig(st):
+            return _entry(st, oid, now_ns)
+        now_ns = 0
+    if oid:
+        return _entry(after, oid, 0)
+    raise StoreError("A file kept changing while it was read.")
+
+
+def _entry(st: os.stat_result, oid: str, now_ns: int) -> Entry:
+    young = max(st.st_mtime_ns, st.st_ctime_ns) > now_ns - RACY_NS
+    return Entry(
+        st.st_mode,
+        st.st_size,
+        st.st_mtime_ns,
+        0 if young else st.st_ctime_ns,
+        st.st_ino,
+        st.st_uid,
+        st.st_gid,
+        oid,
+    )
+
+
+class Scanner:
+    """One scan. Use once, under the store's lock; `state` is renewed in memory, not saved."""
+
+    def __init__(
+        self, store: Store, config: Config, state: ScanState | None, root: paths.Root, full: bool
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._root = root
+        self._top = root.path.rstrip(b"/") + b"/"
+        self._first = state is None
+        self.state = state or ScanState()
+        self._full = full
+        self._limit = config.max_file_size_mb * (1 << 20)
+        self._tracked: frozenset[bytes] | None = None
+        self._tracked_dirs: frozenset[bytes] = frozenset()
+        self._candidates: dict[bytes, os.stat_result] = {}
+        self._fresh: set[bytes] = set()
+        self._left_out: dict[bytes, tuple[str, tuple[int, ...]]] = {}
+        self._folders: dict[bytes, Folder] = {}
+        self._kept_unread: set[bytes] = set()
+        self._now = time.time_ns()
+        own = os.path.realpath(store.data)
+        self._own = own[len(self._top) :] if own.startswith(self._top) else None
+
+    # --- Rules -------------------------------------------------------------------------------
+
+    def _load_rules(self) -> bool:
+        """Refresh the rules; True when one of them changed since the last scan."""
+        state = self.state
+        git_dir = paths.git_dir_of(self._root)
+        if self._first or self._full:
+            excludes = rules.user_excludes(git_dir, self._root.path)
+        else:
+            excludes = state.excludes
+        path = os.path.join(self._store.git_dir, b"info/exclude")
+        if excludes != state.excludes or self._first or not os.path.exists(path):
+            self._store.write("git/info/exclude", excludes)
+        tracked_sig: tuple[int, ...] = ()
+        if git_dir is not None:
+            try:
+                tracked_sig = _sig(os.stat(os.path.join(git_dir, b"index")))
+            except OSError:
+                tracked_sig = ()
+        config = self._config
+        own = f"{config.max_file_size_mb} {config.store_secrets}".encode()
+        before = state.rules
+        if tracked_sig != state.tracked_sig or self._first:
+            self._load_tracked(git_dir)
+            assert self._tracked is not None
+            names = rules.digest(*sorted(self._tracked))
+            self._store.write("scan/tracked", b"\0".join(sorted(self._tracked)))
+        else:
+            names = state.rules.partition(" ")[0]
+        state.rules = f"{names} {rules.digest(own, excludes)}"
+        state.excludes = excludes
+        state.tracked_sig = tracked_sig
+        return state.rules != before
+
+    def _load_tracked(self, git_dir: bytes | None) -> None:
+        try:
+            self._tracked = tracked_names(git_dir) if git_dir is not None else frozenset()
+        except (IndexUnreadable, OSError):
+            # A broken index of the user's: what was known of it before still holds.
+            self._tracked = None
+            self._tracked = self.tracked
+
+    @property
+    def tracked(self) -> frozenset[bytes]:
+        """The names in the user's index."""
+        if self._tracked is None:
+            try:
+                with open(os.path.join(self._store.scan_dir, b"tracked"), "rb") as file:
+                    self._tracked = frozenset(n for n in file.read().split(b"\0") if n)
+            except FileNotFoundError:
+                self._tracked = frozenset()
+        return self._tracked
+
+    def _in_tracked(self, folder: bytes) -> bool:
+        """Whether the user's index holds something below a folder."""
+        if not self._tracked_dirs and self.tracked:
+            dirs: set[bytes] = set()
+            for name in self.tracked:
+                while (name := name.rpartition(b"/")[0]) and name not in dirs:
+                    dirs.add(name)
+            self._tracked_dirs = frozenset(dirs)
+        return folder in self._tracked_dirs
+
+    # --- The walk ----------------------------------------------------------------------------
+
+    def run(self) -> Scan:
+        """Look at everything.
+
+        Raises:
+            FuseBlown: too many or too large files are new.
+            GitError, StoreError, OSError: nothing may be concluded from this scan.
+        """
+        state = self.state
+        changed_rules = self._load_rules()
+        process = None
+        if state.base is not None:
+            env = {b"GIT_INDEX_FILE": scanstate.index_path(self._store, state)}
+            git = Git(self._store.git_dir, self._root.path, env)
+            process = git.start("diff-files", "-z", "--no-renames", "--ignore-submodules=all")
+        walk_all = self._first or changed_rules
+        dirty = self._check_folders(walk_all)
+        self._walk(dirty)
+        if process is not None:
+            reported = _reported(finish(process))
+        else:
+            reported = []
+        if not walk_all and self._ignore_files_changed(reported):
+            walk_all = changed_rules = True
+            self._folders.clear()
+            self._left_out.clear()
+            self._fresh.clear()
+            self._candidates.clear()
+            self._walk([b""])
+        return self._compare(reported, walk_all, changed_rules and not self._first)
+
+    def _check_folders(self, walk_all: bool) -> list[bytes]:
+        if walk_all:
+            return [b""]
+        dirty = []
+        lstat, top = os.lstat, self._top
+        for path, known in self.state.folders.items():
+            try:
+                st = lstat(top + path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if not stat.S_ISDIR(st.st_mode):
+                continue
+            if (
+                known.ctime_ns == st.st_ctime_ns
+                and known.mtime_ns == st.st_mtime_ns
+                and known.ino == st.st_ino
+                and known.mode == st.st_mode
+            ):
+                self._folders[path] = known
+            else:
+                dirty.append(path)
+        # Below a folder that is gone or was replaced nothing is known any more.
+        real = set(self._folders) | set(dirty)
+        gone = set()
+        for path in sorted(real):
+            parent = path.rpartition(b"/")[0]
+            if path and (parent not in real or parent in gone):
+                gone.add(path)
+                self._folders.pop(path, None)
+        for path, item in self.state.left_out.items():
+            parent = path.rstrip(b"/").rpartition(b"/")[0]
+            if parent in self._folders:
+                self._left_out[path] = item
+        return [path for path in dirty if path not in gone]
+
+    def _walk(self, todo: list[bytes]) -> None:
+        """List folders; new ones level by level, so that one question serves a whole level."""
+        checker = rules.IgnoreCheck(self._store, self._root.path)
+        cap_files = self._config.snapshot_file_count_cap
+        cap_bytes = self._config.snapshot_total_size_cap_mb * (1 << 20)
+        count = size = 0
+        state = self.state
+        # The mode, owner or rules of a listed folder may have changed: its subfolders are checked
+        # by themselves, unless all is walked.
+        all_known = not self._folders and bool(todo)
+        while todo:
+            files: list[tuple[bytes, os.stat_result]] = []
+            folders: list[bytes] = []
+            for path in todo:
+                self._list(path, files, folders, all_known)
+            ask = [
+                path
+                for path, _ in files
+                if path not in self.tracked and (all_known or state.find(path) is None)
+            ]
+            ask += [path + b"/" for path in folders if not self._in_tracked(path)]
+            ignored = checker.ignored(ask)
+            todo = [path for path in folders if path + b"/" not in ignored]
+            for path, st in files:
+                if path in ignored:
+                    continue
+                tracked = path in self.tracked
+                if not tracked and stat.S_ISREG(st.st_mode) and st.st_size > self._limit:
+                    self._left_out[path] = ("too-large", _sig(st))
+                    continue
+                self._candidates[path] = st
+                if state.find(path) is None:
+                    self._fresh.add(path)
+                    if not tracked:
+                        count += 1
+                        size += st.st_size
+            if count > cap_files or size > cap_bytes:
+                raise FuseBlown(
+                    f"There are more than {cap_files} new files or {cap_bytes >> 20} MiB to read: "
+                    "only files that an edit call names are kept.",
+                    "Ignore what need not be kept, or raise snapshot_file_count_cap or "
+                    "snapshot_total_size_cap_mb.",
+                )
+
+    def _list(
+        self,
+        folder: bytes,
+        files: list[tuple[bytes, os.stat_result]],
+        folders: list[bytes],
+        all_known: bool,
+    ) -> None:
+        full = self._top + folder
+        try:
+            st = os.lstat(full)
+        except OSError:
+            return
+        try:
+            with os.scandir(full) as listing:
+                found = list(listing)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError:
+            self._left_out[folder + b"/"] = ("unreadable", ())
+            self._kept_unread.add(folder + b"/")
+            self._folders[folder] = Folder(st.st_mode, st.st_mtime_ns, 0, st.st_ino)
+            return
+        young = max(st.st_mtime_ns, st.st_ctime_ns) > self._now - RACY_NS
+        ctime = 0 if young else st.st_ctime_ns
+        self._folders[folder] = Folder(st.st_mode, st.st_mtime_ns, ctime, st.st_ino)
+        prefix = folder + b"/" if folder else b""
+        for item in found:
+            name = item.name
+            if name.lower() == b".git":
+                continue
+            path = prefix + name
+            try:
+                st = item.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                self._left_out[path] = ("unreadable", ())
+                self._kept_unread.add(path)
+                continue
+            if stat.S_ISDIR(st.st_mode):
+                if path == self._own or self._is_staging(path, name):
+                    continue
+                if all_known or path not in self.state.folders:
+                    tracked = self._in_tracked(path)
+                    if not tracked and default_excluded(path, True):
+                        continue
+                    folders.append(path)
+            elif not stat.S_ISREG(st.st_mode) and not stat.S_ISLNK(st.st_mode):
+                self._left_out[path] = ("special", ())
+            elif secret_reason(path) and not self._config.store_secrets:
+                self._left_out[path] = ("secret", _sig(st))
+            elif not default_excluded(path, False) or path in self.tracked:
+                files.append((path, st))
+
+    def _is_staging(self, path: bytes, name: bytes) -> bool:
+        return name.startswith(paths.STAGING_PREFIX) and os.path.lexists(
+            os.path.join(self._top + path, MARKER)
+        )
+
+    def _ignore_files_changed(self, reported: list[bytes]) -> bool:
+        def is_rule(path: bytes) -> bool:
+            return path == b".gitignore" or path.endswith(b"/.gitignore")
+
+        state = self.state
+        for path in [*filter(is_rule, reported), *filter(is_rule, self._candidates)]:
+            entry = state.find(path)
+            try:
+                if entry is not None and entry.matches(os.lstat(self._top + path)):
+                    continue
+            except OSError:
+                pass
+            return True
+        for path, entry in state.overlay.items():
+            if is_rule(path) and entry is not None:
+                try:
+                    if not entry.matches(os.lstat(self._top + path)):
+                        return True
+                except OSError:
+                    return True
+        return False
+
+    # --- Comparing ---------------------------------------------------------------------------
+
+    def _compare(self, reported: Iterable[bytes], walked_all: bool, new_rules: bool) -> Scan:
+        state, scan = self.state, Scan(rules_changed=new_rules)
+        check = dict.fromkeys(reported)
+        check.update(dict.fromkeys(state.overlay))
+        check.update(dict.fromkeys(self._candidates))
+        if walked_all:
+            check.update(dict.fromkeys(state.paths()))
+        was_ignored = self._ignored_before() if new_rules else set()
+        for path in sorted(check):
+            before = state.find(path)
+            old = before.state if before is not None else self._unseen(path, was_ignored)
+            new = self._look(path, before, walked_all)
+            if isinstance(new, Entry):
+                if before is None or new != before:
+                    state.overlay[path] = new
+                after = new.state
+            else:
+                if before is not None:
+                    state.overlay[path] = None
+                    if state.base is None or state.base.find(path) is None:
+                        del state.overlay[path]
+                after = new
+            if before is None and not isinstance(new, Entry):
+                continue
+            if old.kind == "unknown" or after.kind == "unknown" or not same(old, after):
+                scan.changes.append(PathChange(path, old, after))
+        self._compare_folders(scan)
+        self._compare_left_out(scan)
+        scan.left_out = state.left_out = self._left_out
+        state.folders = self._folders
+        return scan
+
+    def _look(self, path: bytes, before: Entry | None, walked_all: bool) -> Entry | FileState:
+        """What stands at a path now: an entry, absence, or why nobody can say."""
+        if path in self._left_out:
+            reason = self._left_out[path][0]
+            return FileState("special") if reason == "special" else FileState("unknown", reason=reason)
+        for name in self._kept_unread:
+            if path.startswith(name) or path == name:
+                return FileState("unknown", reason="unreadable")
+        parent = path.rpartition(b"/")[0]
+        if parent not in self._folders:
+            return self._look_outside(path)
+        st = self._candidates.get(path)
+        if st is None:
+            try:
+                st = os.lstat(self._top + path)
+            except (FileNotFoundError, NotADirectoryError):
+                return ABSENT
+            except OSError:
+                self._left_out[path] = ("unreadable", ())
+                return FileState("unknown", reason="unreadable")
+            if stat.S_ISDIR(st.st_mode):
+                return ABSENT
+            if not stat.S_ISREG(st.st_mode) and not stat.S_ISLNK(st.st_mode):
+                return FileState("special")
+            if walked_all:
+                return FileState("unknown", reason="ignored")
+        if before is not None and before.matches(st):
+            return before
+        if (
+            stat.S_ISREG(st.st_mode)
+            and st.st_size > self._limit
+            and path not in self.tracked
+        ):
+            self._left_out[path] = ("too-large", _sig(st))
+            return FileState("unknown", reason="too-large")
+        try:
+            return read_entry(self._store.objects, self._top + path, st, self._now)
+        except FileNotFoundError:
+            return ABSENT
+        except PermissionError:
+            self._left_out[path] = ("unreadable", ())
+            return FileState("unknown", reason="unreadable")
+
+    def _look_outside(self, path: bytes) -> FileState:
+        """A known path whose folder was not walked: gone, or ignored now."""
+        at = b""
+        for part in path.split(b"/")[:-1]:
+            at = at + b"/" + part if at else part
+            try:
+                st = os.lstat(self._top + at)
+            except OSError:
+                return ABSENT
+            if not stat.S_ISDIR(st.st_mode):
+                return ABSENT
+        if os.path.lexists(self._top + path):
+            return FileState("unknown", reason="ignored")
+        return ABSENT
+
+    def _unseen(self, path: bytes, was_ignored: set[bytes]) -> FileState:
+        """What is known of a path before that no scan held: absence, unless it was left out."""
+        left = self.state.left_out
+        if path in left:
+            reason = left[path][0]
+            return FileState("special") if reason == "special" else FileState("unknown", reason=reason)
+        at = path
+        while at := at.rpartition(b"/")[0]:
+            if at + b"/" in left:
+                return FileState("unknown", reason=left[at + b"/"][0])
+        if path in was_ignored:
+            return FileState("unknown", reason="ignored")
+        return ABSENT
+
+    def _ignored_before(self) -> set[bytes]:
+        """Which of the paths that are new to us the former rules ignored."""
+        state = self.state
+        fresh = [path for path in self._candidates if path in self._fresh]
+        if not fresh:
+            return set()
+        files = []
+        for path in state.paths():
+            if path == b".gitignore" or path.endswith(b"/.gitignore"):
+                entry = state.find(path)
+                if entry is not None:
+                    files.append((path, self._store.objects.read(entry.oid)))
+        folder = rules.old_rules(self._store, files)
+        return rules.IgnoreCheck(self._store, folder).ignored(fresh) | {
+            path for path in fresh if default_excluded(path, False)
+        }
+
+    def _compare_folders(self, scan: Scan) -> None:
+        old, new = self.state.folders, self._folders
+        for path in sorted(old.keys() | new.keys()):
+            before, after = old.get(path), new.get(path)
+            if path and (before is None or after is None or before.mode != after.mode):
+                gone = before is not None and after is None and os.path.isdir(self._top + path)
+                if gone and not os.path.islink(self._top + path):
+                    continue
+                scan.dirs.append(
+                    DirChange(
+                        path,
+                        before.mode & 0o7777 if before else None,
+                        after.mode & 0o7777 if after else None,
+                    )
+                )
+
+    def _compare_left_out(self, scan: Scan) -> None:
+        for path, (reason, sig) in list(self._left_out.items()):
+            if reason not in ("too-large", "secret"):
+                continue
+            try:
+                now = _sig(os.lstat(self._top + path))
+            except OSError:
+                del self._left_out[path]
+                scan.touched.append(NotCaptured(path, reason))
+                continue
+            self._left_out[path] = (reason, now)
+            former = self.state.left_out.get(path)
+            if not self._first and (former is None or former[1] != now or sig != now):
+                scan.touched.append(NotCaptured(path, reason))
+        for path, (reason, _) in self.state.left_out.items():
+            if path not in self._left_out and reason in ("too-large", "secret"):
+                scan.touched.append(NotCaptured(path, reason))
+
+
+def _reported(out: bytes) -> list[bytes]:
+    fields = out.split(b"\0")
+    return fields[1::2]

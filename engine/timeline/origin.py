@@ -1,0 +1,287 @@
+"""Who changed it: evidence from the ledger and the snapshot records. Pure.
+
+For each path the known versions are put in order: what edit calls found and left, what scans saw.
+A step from one version to the next that no edit call explains is a *gap*; the two looks around it
+bound it in time, and the shell calls that ran in that time are its evidence.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from takeback.engine.model import (
+    PRECEDENCE,
+    DirChange,
+    Evidence,
+    FileState,
+    NotCaptured,
+    PathChange,
+    Segment,
+    same,
+)
+from takeback.engine.record import codec
+from takeback.engine.timeline.events import FOREVER, Log, RawCall, RawTurn, Record
+
+
+@dataclass(slots=True)
+class Found:
+    """What a turn did, by path, and what could not be seen."""
+
+    segments: dict[bytes, list[Segment]] = field(default_factory=dict)
+    mixed: set[bytes] = field(default_factory=set)
+    unseen: list[NotCaptured] = field(default_factory=list)
+    dirs: list[DirChange] = field(default_factory=list)
+
+
+class Index:
+    """The log arranged for questions about one turn after the other."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.windows = [call for call in log.calls if call.is_window]
+        self.edits: dict[bytes, list[RawCall]] = defaultdict(list)
+        for call in log.calls:
+            if not call.is_window:
+                for path in call.pre:
+                    self.edits[path].append(call)
+        self.turn_of = {turn.id: turn for turn in log.turns}
+        self.seqs = [record.seq for record in log.records]
+        self.scans = sorted(
+            {record.seq for record in log.records}
+            | {c.seq for c in self.windows if c.scanned}
+            | {c.done_seq for c in self.windows if c.end_scanned}
+            | {t.seq for t in log.turns if t.begin.get("tree")}
+            | {t.end_seq for t in log.turns if t.end is not None and t.end.get("tree")}
+        )
+
+    def last_scan(self, seq: int) -> int:
+        at = bisect_left(self.scans, seq)
+        return self.scans[at - 1] if at else 0
+
+    def records_of(self, turn: RawTurn) -> list[Record]:
+        """The snapshot records of a turn's time."""
+        first = turn.begin.get("snap")
+        if first is None:
+            return []
+        if turn.end is None:
+            last = FOREVER
+        elif turn.end.get("snap") is not None:
+            last = int(turn.end["snap"])
+        else:
+            last = max((c.done_seq or c.seq for c in turn.calls), default=0)
+        low, high = bisect_left(self.seqs, int(first) + 1), bisect_left(self.seqs, last + 1)
+        return self.log.records[low:high]
+
+
+def end_of(call: RawCall, turn: RawTurn) -> int:
+    """When a call's window closed: with its end, or with its turn."""
+    return call.done_seq or turn.end_seq
+
+
+def find(index: Index, turn: RawTurn) -> Found:
+    """What a turn did.
+
+    Returns:
+        Per path the steps that belong to the turn, oldest first. Steps of other sessions' recorded
+        edit calls, of other sessions' shell calls alone, and of takeback's own operations are left
+        out; they only break the chain.
+    """
+    found = Found()
+    records = index.records_of(turn)
+    by_path: dict[bytes, list[tuple[Record, PathChange]]] = defaultdict(list)
+    for record in records:
+        for change in record.changes:
+            by_path[change.path].append((record, change))
+        if not record.op:
+            found.unseen.extend(record.touched)
+    paths = set(by_path)
+    for call in turn.calls:
+        for path, state in call.pre.items():
+            paths.add(path)
+            for seen in (state, call.post.get(path, state)):
+                if seen.kind == "unknown":
+                    found.unseen.append(NotCaptured(path, seen.reason))
+        for path in call.paths:
+            if path.startswith(b"/"):
+                found.unseen.append(NotCaptured(path, "outside-project"))
+    for path in sorted(paths):
+        _walk(index, turn, path, by_path.get(path, []), found)
+    found.dirs = _dirs(records)
+    return found
+
+
+def _walk(
+    index: Index,
+    turn: RawTurn,
+    path: bytes,
+    seen: list[tuple[Record, PathChange]],
+    found: Found,
+) -> None:
+    edits = [
+        call
+        for call in index.edits.get(path, [])
+        if call.seq < turn.end_seq and (call.done_seq or FOREVER) > turn.seq
+    ]
+    points: list[tuple[int, RawCall | tuple[Record, PathChange]]] = [(c.seq, c) for c in edits]
+    points.extend((record.seq, (record, change)) for record, change in seen)
+    points.sort(key=lambda point: point[0])
+    current = _start(points, path, seen)
+    last = turn.seq
+    segments: list[Segment] = []
+    broken = lost = False
+    for seq, point in points:
+        if isinstance(point, RawCall):
+            pre = point.pre[path]
+            if not _equal(pre, current):
+                low = max(last, index.last_scan(seq))
+                gap = _gap(index, turn, path, current, pre, low, seq, f"{point.id}~", lost)
+                broken = True
+                _add(segments, found, gap)
+            current, last = pre, seq
+            if not point.done_seq or point.missing_begin:
+                lost = True
+                continue
+            post = point.post.get(path, pre)
+            if not _equal(pre, post) and point.turn == turn.id:
+                _add(
+                    segments,
+                    found,
+                    Segment(
+                        path, pre, post, "tool-edit", f"{point.turn} {point.id}", (point.id,),
+                        _step_id(turn, point), point.begun_ns, point.ended_ns,
+                    ),
+                )
+            current, last = post, point.done_seq
+        else:
+            record, change = point
+            if not _equal(change.after, current):
+                if not record.op:
+                    low = max(last, record.since)
+                    if last > record.seq:
+                        # Seen in the middle of an edit call: the call explains it.
+                        continue
+                    gap = _gap(
+                        index, turn, path, current, change.after, low, record.seq,
+                        str(record.seq), lost, record.at_ns,
+                    )
+                    broken = True
+                    _add(segments, found, gap)
+                current = change.after
+            elif change.after.kind != "unknown":
+                current = change.after
+            last = max(last, record.seq)
+    if not segments:
+        return
+    if same(segments[0].before, segments[-1].after) and len(segments) > 1:
+        return
+    found.segments[path] = segments
+    if broken and any(s.evidence == "tool-edit" for s in segments):
+        found.mixed.add(path)
+
+
+def _start(
+    points: list[tuple[int, RawCall | tuple[Record, PathChange]]],
+    path: bytes,
+    seen: list[tuple[Record, PathChange]],
+) -> FileState:
+    if seen and (seen[0][1].before.kind != "unknown" or not points):
+        return seen[0][1].before
+    for _, point in points:
+        if isinstance(point, RawCall):
+            return point.pre[path]
+        return point[1].before
+    return FileState("unknown", reason="failed")
+
+
+def _equal(a: FileState, b: FileState) -> bool:
+    return same(a, b) or (a.kind == "unknown" and b.kind == "unknown")
+
+
+def _add(segments: list[Segment], found: Found, segment: Segment | None) -> None:
+    if segment is None:
+        return
+    for side in (segment.before, segment.after):
+        if side.kind == "unknown":
+            found.unseen.append(NotCaptured(segment.path, side.reason))
+            return
+    segments.append(segment)
+
+
+def _gap(
+    index: Index,
+    turn: RawTurn,
+    path: bytes,
+    before: FileState,
+    after: FileState,
+    low: int,
+    high: int,
+    key: str,
+    lost: bool,
+    at_ns: int = 0,
+) -> Segment | None:
+    """The step that no edit call explains, or None when it belongs to another session's call."""
+    around = []
+    for call in index.windows:
+        if call.seq < high and end_of(call, index.turn_of[call.turn]) > low:
+            around.append(call)
+    own = [call for call in around if call.turn == turn.id]
+    if around and not own:
+        return None
+    evidence: Evidence
+    if lost or not turn.calls:
+        evidence = "no-record"
+    elif turn.late and high > _last_event(turn):
+        evidence = "no-record"
+    elif own:
+        exact = all(call.scanned and not call.missing_begin for call in own)
+        evidence = "during-call" if exact else "no-record"
+    else:
+        evidence = "outside-calls"
+    ids = tuple(dict.fromkeys(call.id for call in [*own, *around])) if own else ()
+    steps = {_step_id(turn, call) for call in own}
+    return Segment(
+        path,
+        before,
+        after,
+        evidence,
+        f"{key} {codec.text(path)}",
+        ids,
+        steps.pop() if len(steps) == 1 and len(around) == len(own) else "",
+        own[0].begun_ns if own else turn.begun_ns,
+        at_ns,
+    )
+
+
+def _last_event(turn: RawTurn) -> int:
+    """The last sign of life of a turn before its end was noticed."""
+    seqs = [turn.seq]
+    seqs += [call.done_seq or call.seq for call in turn.calls]
+    seqs += [seq for seq, _, _ in turn.steps]
+    return max(seqs)
+
+
+def _step_id(turn: RawTurn, call: RawCall) -> str:
+    return f"{turn.id}.{call.step + 1}"
+
+
+def _dirs(records: Iterable[Record]) -> list[DirChange]:
+    """The folders that appeared, vanished or changed over some records, ours aside."""
+    net: dict[bytes, DirChange] = {}
+    for record in records:
+        if record.op:
+            continue
+        for item in record.dirs:
+            first = net.get(item.path, item)
+            net[item.path] = DirChange(item.path, first.before, item.after)
+    return [item for item in net.values() if item.before != item.after]
+
+
+def evidence_of(segments: Iterable[Segment], mixed: bool) -> Evidence:
+    """The evidence of a change with several steps, by the order of precedence."""
+    kinds = {segment.evidence for segment in segments}
+    if mixed or ("tool-edit" in kinds and len(kinds) > 1):
+        return "mixed"
+    return next(kind for kind in PRECEDENCE if kind in kinds)

@@ -1,0 +1,94 @@
+"""The log of operations: what was taken back and put back, and what stands of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from takeback.engine.model import Operation
+from takeback.engine.record import codec
+from takeback.engine.store.objects import StoreError
+
+if TYPE_CHECKING:
+    from takeback.engine.store.store import Store
+
+NAME = "operations.jsonl"
+
+
+def pack(store: Store, operation: Operation) -> dict[str, Any]:
+    """An operation as its line."""
+    return {
+        "seq": operation.seq,
+        "t": operation.at_ns,
+        "id": operation.id,
+        "kind": operation.kind,
+        "session": operation.session,
+        "target": operation.target,
+        "moves": codec.put_list(store, codec.pack_changes(operation.moves)),
+        "dirs": codec.put_list(store, codec.pack_dirs(operation.dirs)),
+        "before": operation.before,
+        "after": operation.after,
+        "takes": codec.put_list(store, [[t, codec.text(p)] for t, p in operation.takes]),
+        "gives": codec.put_list(store, [[t, codec.text(p)] for t, p in operation.gives]),
+        "targets": list(operation.targets),
+        "reverses": operation.reverses,
+    }
+
+
+def unpack(store: Store, line: dict[str, Any]) -> Operation:
+    """The operation of a line.
+
+    Raises:
+        KeyError, ValueError, TypeError, StoreError: it is damaged.
+    """
+    return Operation(
+        str(line["id"]),
+        line["kind"],
+        str(line.get("session", "")),
+        str(line.get("target", "")),
+        int(line["t"]),
+        tuple(codec.unpack_changes(codec.get_list(store, line["moves"]))),
+        str(line.get("before", "")),
+        str(line.get("after", "")),
+        "done",
+        tuple(codec.unpack_dirs(codec.get_list(store, line.get("dirs", [])))),
+        tuple((str(t), codec.raw(p)) for t, p in codec.get_list(store, line.get("takes", []))),
+        tuple((str(t), codec.raw(p)) for t, p in codec.get_list(store, line.get("gives", []))),
+        tuple(str(t) for t in line.get("targets", [])),
+        str(line.get("reverses", "")),
+        int(line["seq"]),
+    )
+
+
+def append(store: Store, line: dict[str, Any]) -> None:
+    """Write an operation's line, once: recovery may come here a second time."""
+    for known in store.lines(NAME):
+        if known.get("id") == line["id"]:
+            return
+    store.append(NAME, line, durable=True)
+
+
+def read(store: Store, damaged: list[tuple[str, int]] | None = None) -> tuple[Operation, ...]:
+    """All operations, oldest first, each with the state it has by now."""
+    found: dict[str, Operation] = {}
+
+    def note(name: str, number: int) -> None:
+        if damaged is not None:
+            damaged.append((name, number))
+
+    for line in store.lines(NAME, note):
+        try:
+            operation = unpack(store, line)
+        except (KeyError, ValueError, TypeError, StoreError):
+            note(NAME, 0)
+            continue
+        if operation.id in found:
+            continue
+        found[operation.id] = operation
+        other = found.get(operation.reverses)
+        if other is not None:
+            found[other.id] = replace(other, state="undone")
+            further = found.get(other.reverses)
+            if further is not None:
+                found[further.id] = replace(further, state="done")
+    return tuple(sorted(found.values(), key=lambda o: o.seq))
