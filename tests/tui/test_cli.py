@@ -163,6 +163,14 @@ def test_run_refuses_without_a_first_snapshot_unless_unprotected(
     assert (folder / "f").exists()
 
 
+def runs(pid: int) -> bool:
+    """Whether a process is still there and no zombie that nobody has waited for."""
+    done = subprocess.run(
+        ["ps", "-o", "state=", "-p", str(pid)], capture_output=True, check=False, timeout=10
+    )
+    return done.stdout.strip()[:1] not in (b"", b"Z", b"X")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_reaches_the_whole_group_and_ends_the_turn(
     folder: Path, env: dict[str, str], number: signal.Signals
@@ -180,8 +188,7 @@ def test_a_signal_reaches_the_whole_group_and_ends_the_turn(
         time.sleep(0.02)
     process.send_signal(number)
     assert process.wait(10) == 128 + number
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    assert not runs(int(pid.read_text()))
     assert not list((folder.parent / "data" / "open").glob("*.json"))
 
 
@@ -217,3 +224,55 @@ def test_orphans_that_hold_the_output_are_not_waited_for(folder: Path, env: dict
         )
     assert done.returncode == 0
     assert time.monotonic() - start < 15
+
+
+def on_terminal(folder: Path, env: dict[str, str], script: str, *keys: bytes) -> tuple[int, bytes]:
+    """Run a script by ``takeback run`` on a terminal of its own and type at each ``ready``."""
+    import pty
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        words = [sys.executable, "-m", "takeback.tui.cli", "run", "--", "sh", "-c", script]
+        os.execve(sys.executable, words, env)
+    seen = b""
+    left = list(keys)
+    while True:
+        try:
+            got = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not got:
+            break
+        seen += got
+        if left and seen.count(b"ready") > len(keys) - len(left):
+            os.write(terminal, left.pop(0))
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), seen
+
+
+def test_the_command_owns_the_terminal(folder: Path, env: dict[str, str]) -> None:
+    code, seen = on_terminal(folder, env, "echo ready; read -r line; echo got $line", b"words\n")
+    assert code == 0
+    assert b"got words" in seen
+
+
+def test_an_interrupt_from_the_keyboard_reaches_the_command(
+    folder: Path, env: dict[str, str]
+) -> None:
+    script = 'trap "echo caught; exit 3" INT; echo ready; while :; do sleep 0.1; done'
+    code, seen = on_terminal(folder, env, script, b"\x03")
+    assert code == 3
+    assert b"caught" in seen
+    code, _ = on_terminal(folder, env, "echo ready; sleep 20", b"\x03")
+    assert code == 128 + signal.SIGINT
+    assert not list((folder.parent / "data" / "open").glob("*.json"))
+
+
+def test_a_stop_from_the_keyboard_is_no_end(folder: Path, env: dict[str, str]) -> None:
+    """Nobody could continue this group, so the system lets it go on at once."""
+    script = "echo ready; read -r line; echo got $line"
+    code, seen = on_terminal(folder, env, script, b"\x1awords\n")
+    assert code == 0
+    assert b"got words" in seen
