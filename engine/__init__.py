@@ -1,22 +1,47 @@
-"""The engine: records what agents do to files, and takes it back. It knows no screen.
+"""takeback's engine: record what agents do to files, and take it back.
 
-``from takeback.engine import Project`` is the public interface; see `takeback.engine.project`. It
-is loaded on first use, so that a hook, which needs only a few modules below, does not pay for it.
+The public API; everything else may change. See the README for an example.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from takeback.engine.errors import (
+        NothingToDo,
+        ProjectChanged,
+        SessionRunning,
+        TakebackError,
+        UsageError,
+    )
+    from takeback.engine.model import Change, Event, Operation, Outcome, Plan, Request, Turn
     from takeback.engine.project import Project
 
-__all__ = ["Project"]
+__all__ = [
+    "Change",
+    "Event",
+    "NothingToDo",
+    "Operation",
+    "Outcome",
+    "Plan",
+    "Project",
+    "ProjectChanged",
+    "Request",
+    "SessionRunning",
+    "TakebackError",
+    "Turn",
+    "UsageError",
+]
+
+_ERRORS = {"NothingToDo", "ProjectChanged", "SessionRunning", "TakebackError", "UsageError"}
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Project":
-        from takeback.engine.project import Project
+def __getattr__(name: str) -> object:
+    # Loaded on demand: a hook imports this package and must stay light.
+    if name not in __all__:
+        raise AttributeError(name)
+    import importlib
 
-        return Project
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "errors" if name in _ERRORS else "project" if name == "Project" else "model"
+    return getattr(importlib.import_module(f"takeback.engine.{module}"), name)

@@ -51,6 +51,10 @@ class SessionRunning(TakebackError):
 
     code = Exit.RUNNING
 
+    def __init__(self, message: str, hint: str = "", session: str = "") -> None:
+        super().__init__(message, hint)
+        self.session = session
+
 
 class ProjectChanged(TakebackError):
     """A target no longer holds what the plan was made from; nothing was changed."""

@@ -107,12 +107,15 @@ class Snapshotter:
         self._state: ScanState | None = None
         self._stamp: tuple[int, int] | None = None
 
-    def take(self, full: bool = False, op: str = "") -> Snapshot:
+    def take(
+        self, full: bool = False, op: str = "", own: frozenset[bytes] = frozenset()
+    ) -> Snapshot:
         """Look at the whole project.
 
         Args:
             full: at a turn's boundary: ask for the user's rules again.
-            op: the operation of ours that made the changes found, if one did.
+            op: the operation of ours that just ran, and ``own``: the paths and folders it wrote.
+                What changed at these is nobody's; the rest is recorded as always.
 
         Returns:
             A snapshot; a failed one says why and names no tree.
@@ -122,7 +125,7 @@ class Snapshotter:
         if not self._config.snapshots:
             return self._failed("Snapshots are switched off.", "failed")
         try:
-            return self._take(full, op)
+            return self._take(full, op, own)
         except FuseBlown as error:
             self._state = None
             return self._failed(error.message, "fuse")
@@ -150,7 +153,7 @@ class Snapshotter:
             self._stamp = stamp
         return self._state, self._state is None
 
-    def _take(self, full: bool, op: str) -> Snapshot:
+    def _take(self, full: bool, op: str, own: frozenset[bytes]) -> Snapshot:
         state, lost = self._load()
         scanner = Scanner(self._store, self._config, state, self._root, full)
         try:
@@ -170,7 +173,7 @@ class Snapshotter:
         seq = state.seq
         news = bool(scan.changes or scan.dirs or scan.touched) and not first
         if news or first:
-            seq = self._append(state, scan, op, first)
+            seq = self._append_parts(state, scan, op, own, first)
             state.seq = seq
         self._store.set_ref("current", state.tree)
         if lost:
@@ -220,6 +223,27 @@ class Snapshotter:
         if state.tree == EMPTY_TREE:
             objects.write("tree", b"")
         objects.flush()
+
+    def _append_parts(
+        self, state: ScanState, scan: Scan, op: str, own: frozenset[bytes], first: bool
+    ) -> int:
+        if not op:
+            return self._append(state, scan, "", first)
+        ours = Scan(
+            [c for c in scan.changes if c.path in own], [d for d in scan.dirs if d.path in own]
+        )
+        rest = Scan(
+            [c for c in scan.changes if c.path not in own],
+            [d for d in scan.dirs if d.path not in own],
+            scan.left_out,
+            scan.touched,
+        )
+        seq = state.seq
+        if ours.changes or ours.dirs:
+            seq = self._append(state, ours, op, first)
+        if rest.changes or rest.dirs or rest.touched:
+            seq = self._append(state, rest, "", False)
+        return seq
 
     def _append(self, state: ScanState, scan: Scan, op: str, first: bool) -> int:
         seq, _ = self._store.next_seq()
@@ -280,10 +304,16 @@ class Snapshotter:
         entry = state.find(path)
         return entry.state if entry is not None else None
 
-    def dirs(self) -> dict[bytes, int]:
-        """The folders of the last snapshot with their modes."""
+    def paths_with(self, oid: str) -> list[bytes]:
+        """The captured files that hold these bytes."""
         state, _ = self._load()
-        return {p: f.mode & 0o7777 for p, f in state.folders.items()} if state is not None else {}
+        if state is None:
+            return []
+        raw = bytes.fromhex(oid)
+        base = state.base.records if state.base is not None else {}
+        found = [p for p, e in base.items() if e.endswith(raw) and p not in state.overlay]
+        found += [p for p, e in state.overlay.items() if e is not None and e.oid == oid]
+        return found
 
 
 def _known(tree: str) -> str | None:

@@ -185,6 +185,23 @@ class Objects:
         if durable or len(self._fresh) > 10000:
             self._fresh.clear()
 
+    def make_durable(self, oids: set[str]) -> None:
+        """Flush objects that earlier processes wrote; all of them are on the disk afterwards."""
+        self.flush(durable=True)
+        if len(oids) > 500:
+            os.sync()
+            return
+        folders = set()
+        for oid in oids:
+            path = self._loose_path(oid)
+            try:
+                sync_path(path)
+                folders.add(os.path.dirname(path))
+            except FileNotFoundError:
+                continue
+        for folder in folders:
+            sync_path(folder)
+
     # --- Reading -----------------------------------------------------------------------------
 
     def has(self, oid: str) -> bool:

@@ -126,7 +126,9 @@ def running_error(turn: Turn) -> SessionRunning:
             "--interrupted"
         )
     return SessionRunning(
-        f"Session {turn.session!r} is running turn {turn.n}. Nothing was changed.", hint
+        f"Session {turn.session!r} is running turn {turn.n}. Nothing was changed.",
+        hint,
+        turn.session,
     )
 
 

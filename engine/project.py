@@ -1,0 +1,557 @@
+"""The one facade: open a project, record, read the timeline, plan, apply.
+
+The command line and the app use only this; so may a script (see the README for an example)::
+
+    from takeback.engine import Project, Request
+
+    project = Project.open(".")
+    with project.turn("my-session", prompt="rename the option") as turn:
+        with turn.edit("src/options.py"):
+            ...  # write the file
+    plan = project.plan(Request("undo"))
+    project.apply(plan)
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from takeback.engine import config as settings
+from takeback.engine.errors import (
+    NothingToDo,
+    ProjectChanged,
+    SessionRunning,
+    TakebackError,
+    UsageError,
+)
+from takeback.engine.model import (
+    EMPTY_TREE,
+    Change,
+    Event,
+    Operation,
+    Outcome,
+    PathChange,
+    Plan,
+    Request,
+    Session,
+    Step,
+    Turn,
+)
+from takeback.engine.record import openturn, recorder
+from takeback.engine.record.recorder import Begun, Recorder
+from takeback.engine.record.snapshot import Snapshotter, edit_tree, git_entry
+from takeback.engine.store import paths
+from takeback.engine.store.store import Store
+from takeback.engine.timeline import events, numbers, timeline
+from takeback.engine.undo import apply as transaction
+from takeback.engine.undo import oplog
+from takeback.engine.undo.prepare import Planner
+
+if TYPE_CHECKING:
+    from takeback.engine.model import Call
+
+
+class Project:
+    """An open project. Make one with `Project.open`.
+
+    Attributes:
+        root: the real path of the project's root.
+        store: its store, or None while nothing was ever recorded.
+    """
+
+    def __init__(
+        self,
+        place: paths.Root,
+        folder: bytes,
+        data: bytes,
+        notify: Callable[[str], None] | None = None,
+    ) -> None:
+        self.place = place
+        self.root = place.path
+        self.folder = folder
+        self.data = data
+        self.config = settings.load(place.path, data)
+        self.store = Store.open(place.path, data)
+        self.damaged: list[tuple[str, int]] = []
+        self._notify = notify
+        self._snapshots: Snapshotter | None = None
+        self._prepare_lock()
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | bytes | None = None,
+        data_dir: str | bytes | None = None,
+        *,
+        notify: Callable[[str], None] | None = None,
+    ) -> Project:
+        """Open the project that a folder belongs to. Reads only.
+
+        Args:
+            folder: any folder of the project; the current one by default.
+            data_dir: where stores are kept; the platform's place by default.
+            notify: called with a sentence when something makes the caller wait.
+
+        Raises:
+            UsageError: it is no folder, or inside a ``.git``.
+            TakebackError: the store cannot be used, or a newer takeback wrote it.
+        """
+        data = paths.data_dir(data_dir)
+        here = paths.real_folder(os.fsencode(folder) if folder is not None else b".")
+        place = paths.find_root(here, data, settings.load(None, data).allow_root)
+        return cls(place, here, data, notify)
+
+    def _prepare_lock(self) -> None:
+        if self.store is not None:
+            self.store.lock.notify = self._notify
+
+    @property
+    def snapshots(self) -> Snapshotter:
+        if self._snapshots is None:
+            self._snapshots = Snapshotter(self._need_store(), self.config, self.place)
+        return self._snapshots
+
+    def _need_store(self) -> Store:
+        if self.store is None:
+            raise NothingToDo(
+                f"Nothing was recorded in {os.fsdecode(self.root)!r} yet. Nothing was changed.",
+                "Connect an agent with 'takeback install', or use 'takeback run -- COMMAND'.",
+            )
+        return self.store
+
+    def close(self) -> None:
+        """End the reading process of the store, if one runs."""
+        if self.store is not None:
+            self.store.close()
+
+    # --- Recording ---------------------------------------------------------------------------
+
+    def record(self, event: Event, wait_s: float = 30.0) -> Begun | None:
+        """Record one event; see `takeback.engine.record.recorder.feed`."""
+        begun = recorder.feed(event, self.data, wait_s, self._notify)
+        if self.store is None:
+            self.store = Store.open(self.root, self.data)
+            self._prepare_lock()
+        return begun
+
+    @contextmanager
+    def turn(self, session: str, agent: str = "", prompt: str = "") -> Iterator[TurnHandle]:
+        """Record a turn around a block; an exception in it ends the turn as interrupted."""
+        event = Event(
+            "begin", session, self.folder, agent=agent, prompt=prompt, pid=os.getpid()
+        )
+        begun = self.record(event)
+        assert begun is not None
+        handle = TurnHandle(self, session, begun)
+        try:
+            yield handle
+        except BaseException:
+            self.record(Event("end", session, self.folder, interrupted=True))
+            raise
+        self.record(Event("end", session, self.folder))
+
+    # --- Reading -----------------------------------------------------------------------------
+
+    def begin_command(self) -> list[str]:
+        """What every command does first: finish what a crash left, close turns that are dead.
+
+        Returns:
+            Sentences for the user about what was done or must be done.
+        """
+        said: list[str] = []
+        if self.store is None:
+            return said
+        store = self.store
+        if transaction.pending(store.dir) is not None:
+            with store.lock:
+                said.extend(self.recover())
+        dead = [t for t in openturn.of_project(self.data, self.root) if openturn.is_gone(t)]
+        if dead:
+            with store.lock:
+                Recorder(store, self.config, self.place, self.snapshots).close_gone()
+            for turn in dead:
+                said.append(f"Turn {turn.n} was closed: its process is gone.")
+        return said
+
+    def recover(self) -> list[str]:
+        """Finish or roll back an operation that a crash left. Needs the store's lock or takes it."""
+        store = self._need_store()
+        with store.lock:
+            store.sweep()
+            found = transaction.recover(
+                store.dir, self.root, store.objects, lambda line: oplog.append(store, line)
+            )
+            if found is None:
+                return []
+            store.objects.flush(durable=True)
+            if found.record is not None:
+                operation = oplog.unpack(store, found.record)
+                self.snapshots.take(op=operation.id, own=_own(operation))
+        words = {
+            "dropped": "An operation that was killed had changed nothing; it was dropped.",
+            "forward": "An operation that was killed was finished.",
+            "back": "An operation that was killed was rolled back.",
+            "stuck": (
+                "An operation that was killed can be neither finished nor rolled back: some of its "
+                "files were changed since. Its journal is kept; see 'takeback doctor'."
+            ),
+        }
+        return [words[found.outcome]]
+
+    def log(self) -> events.Log:
+        """Everything recorded, raw."""
+        return events.read(self.store) if self.store is not None else events.Log()
+
+    def sessions(self, counts: bool = False) -> tuple[Session, ...]:
+        """Every session with turns, steps, calls and changes, oldest first.
+
+        Args:
+            counts: fill in the numbers of lines (one git process).
+        """
+        if self.store is None:
+            return ()
+        log = self.log()
+        self.damaged = list(log.damaged)
+        running = {turn.turn for turn in openturn.of_project(self.data, self.root)}
+        return timeline.build(
+            self.store, log, self.operations(), running, self._count if counts else None
+        )
+
+    def _count(self, changes: Sequence[Change]) -> Sequence[Change]:
+        assert self.store is not None
+        try:
+            found = numbers.count(self.store, [(c.before, c.after) for c in changes])
+        except TakebackError:
+            # Numbers of lines are a courtesy: a store that lost objects still has a timeline.
+            return changes
+        return [
+            replace(change, plus=plus, minus=minus, binary=binary)
+            for change, (plus, minus, binary) in zip(changes, found, strict=True)
+        ]
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Every operation, oldest first."""
+        return oplog.read(self.store, self.damaged) if self.store is not None else ()
+
+    def find(self, name: str) -> Turn | Step | Call | Operation:
+        """The turn (by id or number), step, call or operation with this id.
+
+        Raises:
+            UsageError: there is none.
+        """
+        sessions = self.sessions(counts=True)
+        for session in reversed(sessions):
+            for turn in reversed(session.turns):
+                if name in (turn.id, str(turn.n)):
+                    return turn
+                for step in turn.steps:
+                    if step.id == name:
+                        return step
+                    for call in step.calls:
+                        if call.id == name:
+                            return call
+        for operation in self.operations():
+            if operation.id == name:
+                return operation
+        raise UsageError(
+            f"There is no turn, step, call or operation {name!r} in this project.",
+            "See 'takeback log' and 'takeback history'.",
+        )
+
+    def changes_of(self, item: Turn | Step | Call | Operation) -> tuple[Change, ...]:
+        """The changes of what `find` found."""
+        if isinstance(item, (Turn, Step)):
+            return item.changes
+        if isinstance(item, Operation):
+            found = []
+            for move in item.moves:
+                found.append(Change(move.path, move.before, move.after, "no-record", (), ()))
+            return tuple(self._count(found))
+        for session in self.sessions():
+            for turn in session.turns:
+                if any(call.id == item.id for call in turn.calls):
+                    picked = timeline.pick(turn.changes, lambda s: item.id in s.call_ids)
+                    return tuple(self._count(picked))
+        return ()
+
+    def diff(self, changes: Sequence[Change]) -> bytes:
+        """A git patch of changes, as `git apply` takes it.
+
+        Raises:
+            TakebackError: the store lost what is needed.
+        """
+        return self._patch([(c.path, git_entry(c.before), git_entry(c.after)) for c in changes])
+
+    def _patch(
+        self,
+        items: Sequence[tuple[bytes, tuple[int, str] | None, tuple[int, str] | None]],
+        extra: dict[str, bytes] | None = None,
+    ) -> bytes:
+        store = self._need_store()
+        old = {path: entry for path, entry, _ in items if entry is not None}
+        new = {path: entry for path, _, entry in items if entry is not None}
+        with numbers.Scratch(store) as scratch:
+            for data in (extra or {}).values():
+                scratch.objects.write("blob", data)
+            a, b = scratch.tree(old), scratch.tree(new)
+            return scratch.git.run(
+                "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames",
+                "--no-ext-diff", "--no-textconv", "--no-color", a, b,
+            )  # fmt: skip
+
+    def diff_against(self, ref: str, changes: Sequence[Change]) -> bytes:
+        """A git patch from a commit of the user's git to what the changes left. Reads only.
+
+        Raises:
+            TakebackError: no git repository, or no such commit.
+        """
+        from takeback.engine.store.objects import object_id
+        from takeback.engine.store.usergit import committed
+
+        git_dir = paths.git_dir_of(self.place)
+        if git_dir is None:
+            raise UsageError("This project has no git repository to compare with.")
+        wanted = [change.path for change in changes]
+        there = committed(git_dir, ref, wanted)
+        extra = {object_id("blob", data): data for _, data in there.values()}
+        items = []
+        for change in changes:
+            known = there.get(change.path)
+            before = (known[0], object_id("blob", known[1])) if known is not None else None
+            items.append((change.path, before, git_entry(change.after)))
+        return self._patch(items, extra)
+
+    # --- Planning and applying ---------------------------------------------------------------
+
+    def plan(self, request: Request) -> Plan:
+        """What an operation would do. Writes nothing to the project.
+
+        Raises:
+            NothingToDo, SessionRunning, UsageError: with the exit codes of the contract.
+            TakebackError: the store cannot give what is needed, or a target cannot be written.
+        """
+        if self.store is None:
+            self._unknown(request)
+        store = self._need_store()
+        with store.lock:
+            store.sweep()
+            self._refuse_stuck()
+            while True:
+                self.snapshots.take(full=True)
+                try:
+                    return self._planner().plan(request)
+                except SessionRunning as error:
+                    if not request.while_running or not error.session:
+                        raise
+                    recording = Recorder(store, self.config, self.place, self.snapshots)
+                    recording.close_now(error.session)
+
+    def _unknown(self, request: Request) -> None:
+        for name in (request.turn or request.to, request.step or request.call, request.op):
+            if name:
+                raise UsageError(
+                    f"There is no {name!r} in this project: nothing was recorded yet. "
+                    "Nothing was changed.",
+                    "See 'takeback log'.",
+                )
+
+    def _planner(self) -> Planner:
+        return Planner(
+            self._need_store(), self.config, self.snapshots, self.sessions(), self.operations()
+        )
+
+    def _refuse_stuck(self) -> None:
+        store = self._need_store()
+        if transaction.pending(store.dir) is None:
+            return
+        self.recover()
+        if transaction.pending(store.dir) is not None:
+            raise TakebackError(
+                "An earlier operation was killed and can be neither finished nor rolled back. "
+                "Nothing was changed.",
+                "See 'takeback doctor' for the files, settle them, then run 'takeback recover'.",
+            )
+
+    def next_undo(self) -> Plan | None:
+        """The plan that a plain undo would have now, or None."""
+        return self._next(Request("undo"))
+
+    def next_redo(self) -> Plan | None:
+        """The plan that a plain redo would have now, or None."""
+        return self._next(Request("redo"))
+
+    def _next(self, request: Request) -> Plan | None:
+        try:
+            return self.plan(request)
+        except TakebackError:
+            return None
+
+    def apply(self, plan: Plan) -> Outcome:
+        """Carry a plan out: all of it, or nothing.
+
+        Raises:
+            ProjectChanged: a target no longer holds what the plan was made from; nothing was
+                changed.
+            TakebackError: something failed; nothing was changed, or the journal says how to go on.
+        """
+        writes = plan.writes
+        if plan.stopped or not (writes or plan.dirs):
+            return Outcome(plan, None, None)
+        store = self._need_store()
+        with store.lock:
+            store.sweep()
+            self._refuse_stuck()
+            snapshot = self.snapshots.take(full=True)
+            planner = self._planner()
+            for entry in plan.entries:
+                if entry.action in ("restore", "delete", "merge"):
+                    now = planner.now(entry.path)
+                    if not (now.kind == entry.expect.kind and now.oid == entry.expect.oid) or (
+                        now.mode != entry.expect.mode
+                    ):
+                        raise ProjectChanged(
+                            f"{os.fsdecode(entry.path)!r} changed since the plan was made. "
+                            "Nothing was changed.",
+                            "Run the command again to see the new plan.",
+                        )
+            return self._commit(plan, snapshot.tree or EMPTY_TREE)
+
+    def _commit(self, plan: Plan, tree: str) -> Outcome:
+        store = self._need_store()
+        objects = store.objects
+        seq, _ = store.next_seq()
+        name = f"op{seq}"
+        held = {e.path: git_entry(e.expect) for e in plan.entries if e.expect.kind != "unknown"}
+        safety = _edit(store, tree, held)
+        after = _edit(store, safety, {e.path: git_entry(e.want) for e in plan.writes})
+        objects.flush(durable=True)
+        needed = {e.expect.oid for e in plan.entries if e.expect.has_content}
+        objects.make_durable(needed | {safety, after})
+        store.set_ref(f"op/{name}/safety", safety)
+        store.set_ref(f"op/{name}/after", after)
+        operation = Operation(
+            name,
+            plan.kind,
+            plan.session,
+            plan.target,
+            time.time_ns(),
+            tuple(PathChange(e.path, e.expect, e.want) for e in plan.writes),
+            safety,
+            after,
+            "done",
+            plan.dirs,
+            plan.takes,
+            plan.gives,
+            plan.targets,
+            plan.reverses,
+            seq,
+        )
+        applied = transaction.apply(
+            store.dir,
+            self.root,
+            name,
+            [transaction.Target(e.path, e.expect, e.want) for e in plan.writes],
+            plan.dirs,
+            objects,
+            oplog.pack(store, operation),
+            self.config.restore_mtime == "exact",
+            lambda line: oplog.append(store, line),
+        )
+        objects.flush(durable=True)
+        self.snapshots.take(op=name, own=_own(operation))
+        notes = [f"{os.fsdecode(path)!r}: {text}" for text, path in applied.notes]
+        if plan.effects:
+            notes.append("Build outputs may be newer than the files that were put back.")
+        return Outcome(plan, name, safety, tuple(notes))
+
+    # --- Paths -------------------------------------------------------------------------------
+
+    def relative(self, path: str, folder: bytes | None = None) -> bytes:
+        """A path as a user names it, relative to the root; "" is the root itself.
+
+        Raises:
+            UsageError: it is outside the project.
+        """
+        found = paths.relative(self.root, os.fsencode(path), folder or self.folder)
+        if found is None:
+            raise UsageError(
+                f"{path!r} is not in the project {os.fsdecode(self.root)!r}. Nothing was changed."
+            )
+        return found
+
+
+class TurnHandle:
+    """A turn that is being recorded; from `Project.turn`."""
+
+    def __init__(self, project: Project, session: str, begun: Begun) -> None:
+        self._project = project
+        self._session = session
+        self._count = 0
+        self.id = begun.turn
+        self.n = begun.n
+        self.complete = begun.complete
+        self.not_captured = begun.not_captured
+
+    @contextmanager
+    def edit(self, *names: str | bytes) -> Iterator[None]:
+        """An edit call around a block that writes exactly these files."""
+        wanted = tuple(os.fsencode(name) for name in names)
+        with self._call(tool="edit", call_kind="edit", paths=wanted):
+            yield
+
+    @contextmanager
+    def shell(self, command: str = "") -> Iterator[None]:
+        """A call around a block that may write anything."""
+        with self._call(tool="shell", call_kind="shell", command=command):
+            yield
+
+    @contextmanager
+    def _call(self, **fields: Any) -> Iterator[None]:
+        self._count += 1
+        name = f"{self.id}-{self._count}"
+        folder = self._project.folder
+        self._project.record(Event("tool-begin", self._session, folder, call=name, **fields))
+        failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            self._project.record(
+                Event("tool-end", self._session, folder, call=name, failed=failed)
+            )
+
+    def step(self, text: str = "") -> None:
+        """A model answer within the turn is complete."""
+        self._project.record(Event("step", self._session, self._project.folder, text=text))
+
+
+def _own(operation: Operation) -> frozenset[bytes]:
+    """Every path and folder that an operation wrote."""
+    own = {move.path for move in operation.moves}
+    own.update(item.path for item in operation.dirs)
+    for move in operation.moves:
+        at = move.path
+        while at := at.rpartition(b"/")[0]:
+            own.add(at)
+    return frozenset(own)
+
+
+def _edit(
+    store: Store, tree: str, changes: dict[bytes, tuple[int, str] | None]
+) -> str:
+    """A tree with some paths set; removals first, so that a folder may become a file."""
+    gone = {path: value for path, value in changes.items() if value is None}
+    rest = {path: value for path, value in changes.items() if value is not None}
+    base = edit_tree(store.objects, None if tree == EMPTY_TREE else tree, gone)
+    result = edit_tree(store.objects, base, rest)
+    if result is None:
+        store.objects.write("tree", b"")
+        return EMPTY_TREE
+    return result
+
+
