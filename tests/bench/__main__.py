@@ -43,10 +43,11 @@ def snapshots(root: Path, work: Path, rounds: int) -> None:
     """Snapshots of a warm project, and one step of an agent."""
     ours, peer = Takeback(root, work / "data"), OpenCode(root, work / "opencode")
     plain = PlainGit(root, work / "plain", seed=True)
-    for engine in (ours, peer, plain):
-        engine.track()
+    found = {engine.track() for engine in (ours, peer, plain)}
+    if len(found) > 1:
+        print(f"  note: the contestants do not hold the same tree: {', '.join(sorted(found))}")
     mutator = trees.Mutator(root)
-    count = min(1000, len(mutator._files) // 2)
+    count = min(1000, len(mutator.files))
     changes: dict[str, Callable[[], object] | None] = {
         "nothing changed": None,
         "5 changed, 1 new, 1 deleted": mutator.step,

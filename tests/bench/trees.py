@@ -126,14 +126,18 @@ def reset(root: Path) -> None:
 
 
 class Mutator:
-    """Changes files the same way in every run: never twice the same bytes."""
+    """Changes files the same way in every run: never twice the same bytes.
+
+    Attributes:
+        files: the files that it may change.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._round = 0
         self._made: list[Path] = []
         skip = ("node_modules", ".git")
-        self._files = [
+        self.files = [
             path
             for path in sorted(root.rglob("f[0-9]*"))
             if path.is_file() and path.relative_to(root).parts[0] not in skip
@@ -143,7 +147,7 @@ class Mutator:
         """Append to `count` files."""
         self._round += 1
         rng = random.Random(self._round)
-        chosen = rng.sample(self._files, count)
+        chosen = rng.sample(self.files, count)
         for path in chosen:
             with path.open("ab") as file:
                 file.write(b"// round %d\n" % self._round)
