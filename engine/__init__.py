@@ -1,47 +1,30 @@
-"""takeback's engine: record what agents do to files, and take it back.
+"""The engine: records what agents do to files, and takes it back. It knows no screen.
 
-The public API; everything else may change. See the README for an example.
+``from takeback.engine import Project, Request`` is the public interface; see
+`takeback.engine.project`. Its names are loaded on first use, so that a hook, which needs only a
+few modules below, does not pay for them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from takeback.engine.errors import (
-        NothingToDo,
-        ProjectChanged,
-        SessionRunning,
-        TakebackError,
-        UsageError,
-    )
-    from takeback.engine.model import Change, Event, Operation, Outcome, Plan, Request, Turn
+    from takeback.engine.errors import TakebackError
+    from takeback.engine.model import Event, Request
     from takeback.engine.project import Project
 
-__all__ = [
-    "Change",
-    "Event",
-    "NothingToDo",
-    "Operation",
-    "Outcome",
-    "Plan",
-    "Project",
-    "ProjectChanged",
-    "Request",
-    "SessionRunning",
-    "TakebackError",
-    "Turn",
-    "UsageError",
-]
-
-_ERRORS = {"NothingToDo", "ProjectChanged", "SessionRunning", "TakebackError", "UsageError"}
+__all__ = ["Event", "Project", "Request", "TakebackError"]
 
 
-def __getattr__(name: str) -> object:
-    # Loaded on demand: a hook imports this package and must stay light.
+def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(name)
-    import importlib
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from takeback.engine import errors, model, project
 
-    module = "errors" if name in _ERRORS else "project" if name == "Project" else "model"
-    return getattr(importlib.import_module(f"takeback.engine.{module}"), name)
+    return {
+        "Event": model.Event,
+        "Project": project.Project,
+        "Request": model.Request,
+        "TakebackError": errors.TakebackError,
+    }[name]

@@ -178,7 +178,7 @@ def prepare(folder: Path, data_dir: str | None) -> list[Files]:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    project = Project.open(os.fsencode(folder), data_dir, create=True)
+    project = Project.open(os.fsencode(folder), data_dir)
     if project.root != os.path.realpath(os.fsencode(folder)):
         raise TakebackError(
             f"The folder for temporary files is inside the project {os.fsdecode(project.root)!r}. "
