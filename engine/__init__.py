@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "Project", "Request", "TakebackError"]
 
+_HOMES = {"Event": "model", "Project": "project", "Request": "model", "TakebackError": "errors"}
+
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from takeback.engine import errors, model, project
+    from importlib import import_module
 
-    return {
-        "Event": model.Event,
-        "Project": project.Project,
-        "Request": model.Request,
-        "TakebackError": errors.TakebackError,
-    }[name]
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
