@@ -57,13 +57,15 @@ def paired(
                 costs[name].append(cost)
         if after is not None:
             after()
-    return {
-        name: Cost(
-            statistics.median(cost.wall for cost in found),
-            statistics.median(cost.cpu for cost in found),
-        )
-        for name, found in costs.items()
-    }
+    return {name: median(found) for name, found in costs.items()}
+
+
+def median(costs: list[Cost]) -> Cost:
+    """The median of each of the two."""
+    return Cost(
+        statistics.median(cost.wall for cost in costs),
+        statistics.median(cost.cpu for cost in costs),
+    )
 
 
 def percentile(values: list[float], part: float) -> float:
