@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from takeback.engine.model import (
     Call,
@@ -56,6 +57,7 @@ KINDS = {
 }
 CLASSES = {"agent-edited": "Agent-edited", "unknown": "Unknown origin"}
 _KEPT, _CONFLICTS, _UNSELECTED = "Kept as they are", "Conflicts, left alone", "Not selected"
+_UNKNOWN_REASON = "unknown origin"
 _GROUPS = (*CLASSES.values(), "Files", _KEPT, _CONFLICTS, _UNSELECTED)
 
 
@@ -129,7 +131,7 @@ def lines_of(change: Change) -> str:
     return " ".join(parts)
 
 
-def _columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
+def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
     """Rows as columns; the last one is not padded, and one long name does not stretch all."""
     if not rows:
         return []
@@ -147,7 +149,7 @@ def change_lines(changes: Sequence[Change], calls: Sequence[Call], indent: str =
     for change in changes:
         words = evidence_words(change, calls) + (" [undone]" if change.undone else "")
         rows.append((f"{LETTERS[change.status]} {safe(change.path)}", lines_of(change), words))
-    return _columns(rows, indent)
+    return columns(rows, indent)
 
 
 def by_class(changes: Iterable[Change]) -> dict[str, list[Change]]:
@@ -170,7 +172,7 @@ def not_captured_lines(entries: Sequence[NotCaptured], indent: str = "  ") -> li
         ("everything" if entry.path == b"./" else safe(entry.path), reason_words(entry.reason))
         for entry in entries
     ]
-    return [f"{indent}Not captured:", *_columns(rows, indent + "  ")]
+    return [f"{indent}Not captured:", *columns(rows, indent + "  ")]
 
 
 # --- Sessions, turns, operations -----------------------------------------------------------------
@@ -240,7 +242,7 @@ def session_lines(sessions: Sequence[Session]) -> list[str]:
         counts = f"{counted(len(item.turns), 'turn')}, {counted(files_of(item), 'file')}"
         state = f" [{STATES[item.state]}]" if STATES[item.state] else ""
         rows.append((when(item.begun_ns), safe(item.agent), counts, safe(item.id), title + state))
-    return _columns(rows, "") or [NOTHING_RECORDED]
+    return columns(rows, "") or [NOTHING_RECORDED]
 
 
 def step_lines(step: Step) -> list[str]:
@@ -305,10 +307,14 @@ def next_words(plan: Plan) -> str:
 # --- Plans ---------------------------------------------------------------------------------------
 
 
+def _is(turn: Turn, target: str) -> bool:
+    return target in (turn.id, str(turn.n), f"turn {turn.n}")
+
+
 def target_words(target: str, turns: Sequence[Turn] = ()) -> str:
     """What a plan is for; a turn is named with its number and first line."""
     for turn in turns:
-        if target in (turn.id, str(turn.n), f"turn {turn.n}"):
+        if _is(turn, target):
             return turn_title(turn, 60)
     return safe(f"turn {target}" if target.isdigit() else target)
 
@@ -348,7 +354,7 @@ def plan_lines(plan: Plan, turns: Sequence[Turn] = (), done: bool = False) -> li
         turns: the turns it was made for; they say where each change comes from.
         done: it was applied.
     """
-    turns = [turn for turn in turns if turn.id in plan.targets]
+    turns = [turn for turn in turns if turn.id in plan.targets or _is(turn, plan.target)]
     calls = [call for turn in turns for call in turn.calls]
     changes = {change.path: change for turn in turns for change in turn.changes}
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -357,7 +363,9 @@ def plan_lines(plan: Plan, turns: Sequence[Turn] = (), done: bool = False) -> li
         if entry.action == "conflict":
             group = _CONFLICTS
         elif entry.action == "keep":
-            group = _KEPT
+            unselected = change is not None and entry.reason.startswith(_UNKNOWN_REASON)
+            group = _UNSELECTED if unselected else _KEPT
+            entry = replace(entry, reason="") if unselected else entry
         else:
             group = CLASSES[change.origin] if change else "Files"
         groups.setdefault(group, []).append(_entry_row(entry, change, calls, done))
@@ -369,7 +377,7 @@ def plan_lines(plan: Plan, turns: Sequence[Turn] = (), done: bool = False) -> li
     lines = [plan_title(plan, turns)]
     for group in _GROUPS:
         if group in groups:
-            lines += [f"  {group}:", *_columns(groups[group], "    ")]
+            lines += [f"  {group}:", *columns(groups[group], "    ")]
     lines += not_captured_lines(plan.not_captured)
     for warning in plan.warnings:
         where = f"{safe(warning.path)}:{warning.line}"

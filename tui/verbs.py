@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from takeback.engine.errors import Exit, UsageError
@@ -18,20 +17,8 @@ if TYPE_CHECKING:
 _UNBUILT = frozenset({"fork", "forks", "switch", "compare", "purge"})
 _ELSEWHERE = {
     **dict.fromkeys(("undo", "redo", "goto", "restore"), "verbs_undo"),
-    **dict.fromkeys(
-        (
-            "storage",
-            "prune",
-            "verify",
-            "recover",
-            "doctor",
-            "config",
-            "install",
-            "uninstall",
-            "demo",
-        ),
-        "verbs_upkeep",
-    ),
+    **dict.fromkeys(("storage", "prune", "verify", "recover", "doctor"), "verbs_upkeep"),
+    **dict.fromkeys(("install", "uninstall", "config"), "verbs_setup"),
 }
 
 
@@ -39,6 +26,10 @@ def handler(verb: str) -> Handler:
     """The function that runs a verb; its module is imported only now."""
     if verb in _UNBUILT:
         return unbuilt
+    if verb == "demo":
+        from takeback.tui import demo
+
+        return demo.run
     if verb in _ELSEWHERE:
         from importlib import import_module
 
@@ -53,7 +44,8 @@ def open_project(args: Arguments, out: Output) -> Project:
     from takeback.engine.project import Project
 
     project = Project.open(context.folder(args), args.value("--data-dir") or None, notify=out.note)
-    project.begin_command()
+    for said in project.begin_command():
+        out.note(f"takeback: {said}")
     return project
 
 
@@ -61,22 +53,12 @@ def project_paths(project: Project, args: Arguments) -> tuple[bytes, ...]:
     """The values of ``--path``, relative to the project's root.
 
     Raises:
-        UsageError: one of them is outside the project.
+        UsageError: one of them is empty or outside the project.
     """
-    from takeback.engine.store import paths
-
+    if "" in args.all("--path"):
+        raise UsageError("The value of '--path' is empty. Nothing was done.")
     folder = context.folder(args)
-    found = []
-    for name in args.all("--path"):
-        path = paths.relative(project.root, os.fsencode(name), folder) if name else None
-        if path is None:
-            raise UsageError(
-                f"The path {name!r} is not inside the project {os.fsdecode(project.root)!r}. "
-                "Nothing was done.",
-                "A path is absolute, or relative to the folder that you are in.",
-            )
-        found.append(path)
-    return tuple(found)
+    return tuple(project.relative(name, folder) for name in args.all("--path"))
 
 
 def within(path: bytes, wanted: tuple[bytes, ...]) -> bool:
@@ -88,7 +70,7 @@ def within(path: bytes, wanted: tuple[bytes, ...]) -> bool:
 
 def turns_of(project: Project) -> list[Turn]:
     """Every turn of the project, by number."""
-    turns = [turn for session in project.sessions() for turn in session.turns]
+    turns = [turn for session in project.sessions(counts=True) for turn in session.turns]
     return sorted(turns, key=lambda turn: turn.n)
 
 
@@ -124,7 +106,7 @@ def log(args: Arguments, out: Output) -> int:
     from takeback.tui import documents, present
 
     project = open_project(args, out)
-    found = project.sessions()
+    found = project.sessions(counts=True)
     if "--session" in args.values:
         wanted = args.value("--session")
         found = tuple(session for session in found if session.id == wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from takeback.engine.errors import Exit, UsageError
@@ -10,7 +12,7 @@ from takeback.tui import documents, present
 from takeback.tui.verbs import open_project, project_paths, turns_of
 
 if TYPE_CHECKING:
-    from takeback.engine.model import Plan
+    from takeback.engine.model import Plan, Turn
     from takeback.engine.project import Project
     from takeback.tui.arguments import Arguments
     from takeback.tui.output import Output
@@ -111,31 +113,53 @@ def restore(args: Arguments, out: Output) -> int:
 def carry_out(project: Project, request: Request, args: Arguments, out: Output) -> int:
     """Plan, show, ask where the plan asks, apply, and say what came of it."""
     plan = project.plan(request)
-    dry = args.flag("--dry-run")
+    turns = [] if out.json else turns_of(project)
     asks = bool(plan.asks or plan.conflicts)
-    if dry:
-        out.answer(documents.plan(plan, dry_run=True), _shown(plan, project))
+    if args.flag("--dry-run"):
+        out.answer(documents.plan(plan, dry_run=True), _shown(plan, turns))
         return Exit.DECIDE if asks else Exit.DONE
-    if plan.conflicts and not plan.writes:
-        out.answer(documents.plan(plan), [*_shown(plan, project), "Nothing was changed."])
-        return Exit.DECIDE
-    if asks and not args.flag("--yes"):
-        out.lines(_shown(plan, project))
-        agreed = out.ask(present.question(plan))
-        if not agreed:
-            if out.json:
-                out.document(documents.plan(plan))
-            hint = "" if agreed is False else " Say --yes to go on."
-            out.note(f"takeback: Nothing was changed.{hint}")
+    if plan.stopped:
+        wider = _widened(plan, request, turns, out)
+        if wider is None:
             return Exit.DECIDE
-    outcome = project.apply(plan, request)
-    turns = turns_of(project) if not out.json else []
-    lines = [*present.plan_lines(outcome.plan, turns, done=True)]
-    lines += present.outcome_lines(outcome, turns)
-    out.answer(documents.plan(outcome.plan, outcome), lines)
-    return Exit.DECIDE if outcome.plan.conflicts else Exit.DONE
+        request, plan = wider, project.plan(wider)
+        if not _agreed(plan, turns, args, out):
+            return Exit.DECIDE
+    elif plan.conflicts and not plan.writes:
+        out.answer(documents.plan(plan), [*_shown(plan, turns), "Nothing was changed."])
+        return Exit.DECIDE
+    elif asks and not args.flag("--yes") and not _agreed(plan, turns, args, out):
+        return Exit.DECIDE
+    outcome = project.apply(plan)
+    lines = present.plan_lines(plan, turns, done=True) + present.outcome_lines(outcome, turns)
+    out.answer(documents.plan(plan, outcome), lines)
+    return Exit.DECIDE if plan.conflicts else Exit.DONE
 
 
-def _shown(plan: Plan, project: Project) -> list[str]:
-    lines = present.plan_lines(plan, turns_of(project))
+def _shown(plan: Plan, turns: Sequence[Turn]) -> list[str]:
+    lines = present.plan_lines(plan, turns)
     return [*lines, present.plan_summary(plan), *present.ask_lines(plan)]
+
+
+def _agreed(plan: Plan, turns: Sequence[Turn], args: Arguments, out: Output) -> bool:
+    """Show a plan and ask; without anybody to ask, the plan is the answer."""
+    out.lines(_shown(plan, turns))
+    agreed = out.ask(present.question(plan))
+    if not agreed:
+        if out.json:
+            out.document(documents.plan(plan))
+        hint = "" if agreed is False else " With --yes it is done."
+        out.note(f"takeback: Nothing was changed.{hint}")
+    return bool(agreed)
+
+
+def _widened(plan: Plan, request: Request, turns: Sequence[Turn], out: Output) -> Request | None:
+    """The request that also takes the files that stopped the walk, if the user wants that."""
+    out.answer(documents.plan(plan), [*present.plan_lines(plan, turns), *present.ask_lines(plan)])
+    agreed = out.ask("Show what taking them back would do?")
+    if not agreed:
+        out.note("takeback: Nothing was changed.")
+        return None
+    target = plan.target.removeprefix("turn ")
+    named = request.turn or request.to or request.step or request.call
+    return replace(request, turn=request.turn if named else target, selection="all")

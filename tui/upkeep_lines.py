@@ -1,0 +1,67 @@
+"""Lines for people about disk use, checks and settings: pure, from the contract's documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from takeback.tui.present import columns
+from takeback.tui.text import counted, safe
+
+
+def size(number: int) -> str:
+    """Bytes in words: ``84.0 MB``."""
+    amount = float(number)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+def storage_lines(document: dict[str, Any]) -> list[str]:
+    """Disk use over all, then one line for each project."""
+    cap = document.get("cap_bytes")
+    head = f"{size(document['bytes'])} are used"
+    lines = [head + (f" of {size(cap)} for each project." if cap else ".")]
+    rows = []
+    for item in document["projects"]:
+        counts = f"{counted(item['sessions'], 'session')}, {counted(item['snapshots'], 'snapshot')}"
+        oldest = f"since {item['oldest'][:10]}" if item.get("oldest") else ""
+        note = f"{oldest}  {safe(item['note'])}" if item.get("note") else oldest
+        rows.append((size(item["bytes"]), safe(item["root"]), counts, note))
+    return lines + columns(rows)
+
+
+def doctor_lines(document: dict[str, Any]) -> list[str]:
+    """One line for each check, with what to do where something is wrong."""
+    lines = []
+    for check in document["checks"]:
+        mark = "ok  " if check["ok"] else "FAIL"
+        lines.append(f"{mark}  {safe(check['name'])}: {safe(check['message'])}")
+        if check.get("fix") and not check["ok"]:
+            lines.append(f"      {safe(check['fix'])}")
+    failing = sum(not check["ok"] for check in document["checks"])
+    if failing:
+        return [*lines, f"{counted(failing, 'check needs', 'checks need')} attention."]
+    return [*lines, "Everything is in order."]
+
+
+def plain_lines(document: dict[str, Any], indent: str = "") -> list[str]:
+    """Any document as ``name: value`` lines, for answers without a form of their own."""
+    lines: list[str] = []
+    for name, value in document.items():
+        label = f"{indent}{safe(name.replace('_', ' '))}"
+        if isinstance(value, dict):
+            lines += [f"{label}:", *plain_lines(value, indent + "  ")]
+        elif isinstance(value, list):
+            lines.append(f"{label}: {len(value) if value else 'none'}")
+            for item in value:
+                if isinstance(item, dict):
+                    text = ", ".join(safe(str(part)) for part in item.values())
+                else:
+                    text = safe(str(item))
+                lines.append(f"{indent}  {text}")
+        else:
+            shown = {True: "yes", False: "no", None: "none"}.get(value, safe(str(value)))
+            lines.append(f"{label}: {shown}")
+    return lines
