@@ -142,9 +142,7 @@ class Project:
     @contextmanager
     def turn(self, session: str, agent: str = "", prompt: str = "") -> Iterator[TurnHandle]:
         """Record a turn around a block; an exception in it ends the turn as interrupted."""
-        event = Event(
-            "begin", session, self.folder, agent=agent, prompt=prompt, pid=os.getpid()
-        )
+        event = Event("begin", session, self.folder, agent=agent, prompt=prompt, pid=os.getpid())
         begun = self.record(event)
         assert begun is not None
         handle = TurnHandle(self, session, begun)
@@ -179,7 +177,7 @@ class Project:
         return said
 
     def recover(self) -> list[str]:
-        """Finish or roll back an operation that a crash left. Needs the store's lock or takes it."""
+        """Finish or roll back an operation that a crash left."""
         store = self._need_store()
         with store.lock:
             store.sweep()
@@ -521,9 +519,7 @@ class TurnHandle:
             yield
             failed = False
         finally:
-            self._project.record(
-                Event("tool-end", self._session, folder, call=name, failed=failed)
-            )
+            self._project.record(Event("tool-end", self._session, folder, call=name, failed=failed))
 
     def step(self, text: str = "") -> None:
         """A model answer within the turn is complete."""
@@ -541,9 +537,7 @@ def _own(operation: Operation) -> frozenset[bytes]:
     return frozenset(own)
 
 
-def _edit(
-    store: Store, tree: str, changes: dict[bytes, tuple[int, str] | None]
-) -> str:
+def _edit(store: Store, tree: str, changes: dict[bytes, tuple[int, str] | None]) -> str:
     """A tree with some paths set; removals first, so that a folder may become a file."""
     gone = {path: value for path, value in changes.items() if value is None}
     rest = {path: value for path, value in changes.items() if value is not None}
@@ -553,5 +547,3 @@ def _edit(
         store.objects.write("tree", b"")
         return EMPTY_TREE
     return result
-
-

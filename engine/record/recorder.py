@@ -71,9 +71,7 @@ def feed(
     config = load_config(None, data)
     if turn is not None:
         path = os.fsencode(turn.root)
-        root = paths.Root(
-            path, os.path.join(path, b".git") if paths.has_git(path) else None, ""
-        )
+        root = paths.Root(path, os.path.join(path, b".git") if paths.has_git(path) else None, "")
     else:
         root = paths.find_root(event.folder, data, config.allow_root)
         if root.refused:
@@ -135,7 +133,9 @@ class Recorder:
 
     def _begin(self, event: Event, turn: OpenTurn | None, missing: bool = False) -> Begun:
         if turn is not None and event.kind == "begin" and event.key and event.key == turn.key:
-            self._line(turn.session, {"e": "prompt", "turn": turn.turn, "text": _clean(event.prompt)})
+            self._line(
+                turn.session, {"e": "prompt", "turn": turn.turn, "text": _clean(event.prompt)}
+            )
             return Begun(turn.turn, turn.n, True, ())
         self.close_gone()
         turn = openturn.load(self._store.data, event.session)
@@ -143,9 +143,7 @@ class Recorder:
         if turn is not None:
             self._close(turn, snapshot, interrupted=not turn.ended, late=True)
         elif not os.path.exists(self._ledger(event.session)):
-            self._line(
-                event.session, {"e": "session", "id": event.session, "agent": event.agent}
-            )
+            self._line(event.session, {"e": "session", "id": event.session, "agent": event.agent})
         if event.title:
             self._line(event.session, {"e": "title", "text": _clean(event.title)})
         seq, n = self._store.next_seq(turn=True)
@@ -176,6 +174,9 @@ class Recorder:
         }
         if missing:
             record["missing"] = True
+        outer = os.environ.get("TAKEBACK_RUN", "")
+        if outer and outer != name:
+            record["run"] = _clean(outer)
         # The line first: a turn without its open file is read as interrupted, never as running.
         self._line(event.session, record)
         openturn.save(self._store.data, new)

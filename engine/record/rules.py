@@ -83,8 +83,12 @@ class IgnoreCheck:
         if not names:
             return set()
         process = self._git.start(
-            "-c", "core.excludesFile=/dev/null",
-            "check-ignore", "--no-index", "-z", "--stdin",
+            "-c",
+            "core.excludesFile=/dev/null",
+            "check-ignore",
+            "--no-index",
+            "-z",
+            "--stdin",
             stdin=True,
         )
         assert process.stdin is not None and process.stdout is not None

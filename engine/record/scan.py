@@ -24,7 +24,7 @@ from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
 from takeback.engine.record.scanstate import Entry, Folder, ScanState
 from takeback.engine.store import paths
 from takeback.engine.store.git import Git, finish
-from takeback.engine.store.objects import Objects, StoreError
+from takeback.engine.store.objects import Objects, StoreError, object_id
 
 if TYPE_CHECKING:
     from takeback.engine.config import Config
@@ -198,6 +198,8 @@ class Scanner:
             GitError, StoreError, OSError: nothing may be concluded from this scan.
         """
         state = self.state
+        if not stat.S_ISDIR(os.stat(self._root.path).st_mode):
+            raise StoreError("The project's folder is gone.")
         changed_rules = self._load_rules()
         process = None
         if state.base is not None:
@@ -362,23 +364,24 @@ class Scanner:
         def is_rule(path: bytes) -> bool:
             return path == b".gitignore" or path.endswith(b"/.gitignore")
 
-        state = self.state
-        for path in [*filter(is_rule, reported), *filter(is_rule, self._candidates)]:
-            entry = state.find(path)
+        def changed(path: bytes, entry: Entry | None) -> bool:
+            if entry is None:
+                return True
             try:
-                if entry is not None and entry.matches(os.lstat(self._top + path)):
-                    continue
+                if entry.matches(os.lstat(self._top + path)):
+                    return False
+                with open(self._top + path, "rb") as file:
+                    return object_id("blob", file.read()) != entry.oid
             except OSError:
-                pass
+                return True
+
+        state = self.state
+        if any(changed(p, state.find(p)) for p in filter(is_rule, reported)):
             return True
-        for path, entry in state.overlay.items():
-            if is_rule(path) and entry is not None:
-                try:
-                    if not entry.matches(os.lstat(self._top + path)):
-                        return True
-                except OSError:
-                    return True
-        return False
+        if any(changed(p, state.find(p)) for p in filter(is_rule, self._candidates)):
+            return True
+        overlay = state.overlay.items()
+        return any(is_rule(p) and entry is not None and changed(p, entry) for p, entry in overlay)
 
     # --- Comparing ---------------------------------------------------------------------------
 
@@ -418,7 +421,9 @@ class Scanner:
         """What stands at a path now: an entry, absence, or why nobody can say."""
         if path in self._left_out:
             reason = self._left_out[path][0]
-            return FileState("special") if reason == "special" else FileState("unknown", reason=reason)
+            return (
+                FileState("special") if reason == "special" else FileState("unknown", reason=reason)
+            )
         for name in self._kept_unread:
             if path.startswith(name) or path == name:
                 return FileState("unknown", reason="unreadable")
@@ -442,11 +447,7 @@ class Scanner:
                 return FileState("unknown", reason="ignored")
         if before is not None and before.matches(st):
             return before
-        if (
-            stat.S_ISREG(st.st_mode)
-            and st.st_size > self._limit
-            and path not in self.tracked
-        ):
+        if stat.S_ISREG(st.st_mode) and st.st_size > self._limit and path not in self.tracked:
             self._left_out[path] = ("too-large", _sig(st))
             return FileState("unknown", reason="too-large")
         try:
@@ -477,7 +478,9 @@ class Scanner:
         left = self.state.left_out
         if path in left:
             reason = left[path][0]
-            return FileState("special") if reason == "special" else FileState("unknown", reason=reason)
+            return (
+                FileState("special") if reason == "special" else FileState("unknown", reason=reason)
+            )
         at = path
         while at := at.rpartition(b"/")[0]:
             if at + b"/" in left:

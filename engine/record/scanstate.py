@@ -70,7 +70,8 @@ def pack_entry(entry: Entry) -> bytes:
 
 def unpack_entry(raw: bytes) -> Entry:
     *numbers, oid = _RECORD.unpack(raw)
-    return Entry(*numbers, oid.hex())
+    mode, size, mtime, ctime, ino, uid, gid = numbers
+    return Entry(mode, size, mtime, ctime, ino, uid, gid, oid.hex())
 
 
 class Folder(NamedTuple):

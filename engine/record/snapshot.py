@@ -8,6 +8,7 @@ are then read from these lines; nothing has to be diffed again.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ class Snapshot:
 
 
 def edit_tree(
-    objects: Objects, tree: str | None, changes: dict[bytes, tuple[int, str] | None]
+    objects: Objects, tree: str | None, changes: Mapping[bytes, tuple[int, str] | None]
 ) -> str | None:
     """Write the tree that differs from `tree` in some paths.
 

@@ -310,7 +310,7 @@ def _damaged(oid: str) -> StoreError:
 
 def read_all(fd: int, size: int) -> bytes:
     """All bytes of an open file that is expected to hold `size` bytes."""
-    parts = []
+    parts: list[bytes] = []
     while chunk := os.read(fd, max(size + 1, 65536) if not parts else _CHUNK):
         parts.append(chunk)
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -331,7 +331,9 @@ def sync_path(path: bytes) -> None:
         os.close(fd)
 
 
-def write_pack(folder: bytes, temp: bytes, objects: dict[str, tuple[str, bytes, int]]) -> list[bytes]:
+def write_pack(
+    folder: bytes, temp: bytes, objects: dict[str, tuple[str, bytes, int]]
+) -> list[bytes]:
     """Write one pack and its index (version 2; gitformat-pack(5)) of whole, undeltified objects.
 
     The index is placed first: git looks for indexes by their packs' names, so a pack without an
@@ -367,7 +369,8 @@ def write_pack(folder: bytes, temp: bytes, objects: dict[str, tuple[str, bytes, 
         fan[raw[0]] += 1
     for at in range(1, 256):
         fan[at] += fan[at - 1]
-    small, large = [], []
+    small: list[int] = []
+    large: list[int] = []
     for _, _, at in entries:
         if at < 0x80000000:
             small.append(at)

@@ -61,9 +61,7 @@ def timestamp(ns: int | None = None) -> str:
     ns = time.time_ns() if ns is None else ns
     seconds, rest = divmod(ns, 1_000_000_000)
     year, month, day, hour, minute, second = time.gmtime(seconds)[:6]
-    return (
-        f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest // 1000:06}Z"
-    )
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest // 1000:06}Z"
 
 
 def _unwritable(path: bytes, error: OSError) -> StoreError:
@@ -271,7 +269,9 @@ class Store:
     def ledger_names(self) -> list[str]:
         try:
             return sorted(
-                name for name in os.listdir(os.fsdecode(self.path("ledger"))) if name.endswith(".jsonl")
+                name
+                for name in os.listdir(os.fsdecode(self.path("ledger")))
+                if name.endswith(".jsonl")
             )
         except FileNotFoundError:
             return []
@@ -302,8 +302,13 @@ class Store:
                 make_private(folder)
                 continue
             for name in names:
-                if folder == self.temp or name.startswith((b"tmp_", b".tmp-")):
-                    os.unlink(os.path.join(folder, name))
+                path = os.path.join(folder, name)
+                if folder == self.temp and os.path.isdir(path):
+                    import shutil
+
+                    shutil.rmtree(path)
+                elif folder == self.temp or name.startswith((b"tmp_", b".tmp-")):
+                    os.unlink(path)
         make_private(os.path.join(self.git_dir, b"refs"))
 
     def close(self) -> None:

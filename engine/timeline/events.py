@@ -69,6 +69,7 @@ class RawTurn:
     background: bool = False
     last_ns: int = 0
     damaged: bool = False
+    outer: str = ""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -236,6 +237,7 @@ def _begin(session: RawSession, line: dict[str, Any]) -> RawTurn:
         line,
         bool(line.get("missing")),
         last_ns=int(line["t"]),
+        outer=str(line.get("run", "")),
     )
 
 

@@ -83,7 +83,5 @@ def count(store: Store, pairs: Sequence[Pair]) -> list[tuple[int | None, int | N
         if line:
             plus, minus, name = line.split(b"\t")
             binary = plus == b"-"
-            out[int(name)] = (
-                (None, None, True) if binary else (int(plus), int(minus), False)
-            )
+            out[int(name)] = (None, None, True) if binary else (int(plus), int(minus), False)
     return out

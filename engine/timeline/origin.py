@@ -48,6 +48,10 @@ class Index:
                 for path in call.pre:
                     self.edits[path].append(call)
         self.turn_of = {turn.id: turn for turn in log.turns}
+        self.inner: dict[str, list[RawTurn]] = defaultdict(list)
+        for turn in log.turns:
+            if turn.outer and turn.outer in self.turn_of:
+                self.inner[turn.outer].append(turn)
         self.seqs = [record.seq for record in log.records]
         self.scans = sorted(
             {record.seq for record in log.records}
@@ -150,8 +154,15 @@ def _walk(
                     segments,
                     found,
                     Segment(
-                        path, pre, post, "tool-edit", f"{point.turn} {point.id}", (point.id,),
-                        _step_id(turn, point), point.begun_ns, point.ended_ns,
+                        path,
+                        pre,
+                        post,
+                        "tool-edit",
+                        f"{point.turn} {point.id}",
+                        (point.id,),
+                        _step_id(turn, point),
+                        point.begun_ns,
+                        point.ended_ns,
                     ),
                 )
             current, last = post, point.done_seq
@@ -164,8 +175,16 @@ def _walk(
                         # Seen in the middle of an edit call: the call explains it.
                         continue
                     gap = _gap(
-                        index, turn, path, current, change.after, low, record.seq,
-                        str(record.seq), lost, record.at_ns,
+                        index,
+                        turn,
+                        path,
+                        current,
+                        change.after,
+                        low,
+                        record.seq,
+                        str(record.seq),
+                        lost,
+                        record.at_ns,
                     )
                     broken = True
                     _add(segments, found, gap)
@@ -223,17 +242,21 @@ def _gap(
     at_ns: int = 0,
 ) -> Segment | None:
     """The step that no edit call explains, or None when it belongs to another session's call."""
+    if any(inner.seq < high <= inner.end_seq for inner in index.inner.get(turn.id, ())):
+        return None
     around = []
     for call in index.windows:
+        if call.turn in index.inner and call.turn != turn.id:
+            # A run around agents that record by themselves: their calls say more.
+            continue
         if call.seq < high and end_of(call, index.turn_of[call.turn]) > low:
             around.append(call)
     own = [call for call in around if call.turn == turn.id]
     if around and not own:
         return None
     evidence: Evidence
-    if lost or not turn.calls:
-        evidence = "no-record"
-    elif turn.late and high > _last_event(turn):
+    unwatched = turn.late and high > _last_event(turn)
+    if lost or unwatched or not turn.calls:
         evidence = "no-record"
     elif own:
         exact = all(call.scanned and not call.missing_begin for call in own)

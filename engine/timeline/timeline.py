@@ -89,7 +89,9 @@ def _session(
     undone: set[tuple[str, bytes]],
     running: set[str],
 ) -> Session:
-    turns = tuple(_turn(store, index, turn, undone, running) for turn in raw.turns)
+    built = [_turn(store, index, turn, undone, running) for turn in raw.turns]
+    # A run whose agent recorded turns of its own is shown only for what these do not hold.
+    turns = tuple(turn for turn in built if turn.changes or turn.id not in index.inner)
     state = "complete"
     if turns:
         state = "running" if any(t.state == "running" for t in turns) else turns[-1].state
@@ -119,13 +121,14 @@ def _turn(
         for path, segments in sorted(found.segments.items())
     )
     is_running = raw.end is None and raw.id in running and not raw.background
+    counts = is_running and raw.id not in index.inner
     end = raw.end or {}
     ended = int(end.get("t", 0)) or (0 if is_running else raw.last_ns)
     missing, complete = _missing(store, raw, found.unseen, is_running)
-    if is_running:
+    if counts:
         state = "running"
     elif raw.end is None:
-        state = "complete" if raw.background else "interrupted"
+        state = "complete" if raw.background or is_running else "interrupted"
     else:
         state = "interrupted" if end.get("interrupted") else "complete"
     notes = tuple(raw.notes)
@@ -188,7 +191,7 @@ def _change(
         replace(segment, undone=True) if (mark(segment), path) in undone else segment
         for segment in segments
     ]
-    made = set()
+    made: set[bytes] = set()
     for call in raw.calls:
         made.update(call.made.get(path, ()))
     at = path
@@ -229,10 +232,14 @@ def _steps(raw: RawTurn, changes: Sequence[Change], running: bool) -> tuple[Step
                 after[-1] if after else None,
                 all(c.done_seq for c in calls) and not any(c.missing_begin for c in calls),
                 tuple(_call(c, raw, running) for c in calls),
-                tuple(pick(changes, lambda s, name=name: s.step == name)),
+                tuple(pick(changes, _in_step(name))),
             )
         )
     return tuple(steps)
+
+
+def _in_step(name: str) -> Callable[[Segment], bool]:
+    return lambda segment: segment.step == name
 
 
 def pick(changes: Iterable[Change], wanted: Callable[[Segment], bool]) -> list[Change]:

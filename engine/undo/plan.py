@@ -123,7 +123,7 @@ def _take_back(now: FileState, span: Span, merge: Merge) -> FileState | _Stop:
 
 def decide(situation: Situation, on_conflict: OnConflict, merge: Merge) -> Decision:
     """What happens to one path."""
-    path, now = situation.path, situation.now
+    now = situation.now
     want: FileState | _Stop = now
     exact = True
     for span in situation.spans:
@@ -160,9 +160,7 @@ def _stopped(
         return Decision(_entry(situation, _action(oldest), oldest), later=not stop.deleted)
     if on_conflict == "keep":
         return _kept(situation, "changed since")
-    return Decision(
-        PlanEntry(situation.path, "conflict", now, now, stop.reason, situation.notes)
-    )
+    return Decision(PlanEntry(situation.path, "conflict", now, now, stop.reason, situation.notes))
 
 
 def _kept(situation: Situation, reason: str) -> Decision:
@@ -203,7 +201,9 @@ def resolve_places(entries: Sequence[PlanEntry], standing: Iterable[bytes]) -> l
                 if at in stays or at in wanted:
                     reason = "a file stands where its folder was"
         if reason:
-            entry = PlanEntry(entry.path, "conflict", entry.expect, entry.expect, reason, entry.notes)
+            entry = PlanEntry(
+                entry.path, "conflict", entry.expect, entry.expect, reason, entry.notes
+            )
         out.append(entry)
     return out
 

@@ -103,9 +103,7 @@ class Planner:
 
     def _undo(self, request: Request) -> Plan:
         selection: Selection = request.selection or self._config.default_select
-        found = targets.undo_target(
-            self._sessions, self._operations, request, selection, self.now
-        )
+        found = targets.undo_target(self._sessions, self._operations, request, selection, self.now)
         if found.stopped:
             return self._stopped(found)
         situations: dict[bytes, list[Part]] = {}
@@ -549,8 +547,11 @@ class Planner:
         for entry in entries:
             if entry.path in blocked and entry in writes:
                 entry = PlanEntry(
-                    entry.path, "keep", entry.expect, entry.expect, f"cannot be written: "
-                    f"{blocked[entry.path]}",
+                    entry.path,
+                    "keep",
+                    entry.expect,
+                    entry.expect,
+                    f"cannot be written: {blocked[entry.path]}",
                 )
             out.append(entry)
         return out
@@ -583,7 +584,9 @@ def _net(
     for operation in operations:
         state.update(dict.fromkeys(operation.takes, True))
         state.update(dict.fromkeys(operation.gives, False))
-    return [p for p, taken in state.items() if taken], [p for p, taken in state.items() if not taken]
+    return [p for p, taken in state.items() if taken], [
+        p for p, taken in state.items() if not taken
+    ]
 
 
 def inside_root(root: bytes, path: bytes) -> bool:

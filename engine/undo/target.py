@@ -178,9 +178,7 @@ def _parts(
     return parts, outside
 
 
-def _turns(
-    turns: Sequence[Turn], request: Request, selection: Selection, now: Now
-) -> Target:
+def _turns(turns: Sequence[Turn], request: Request, selection: Selection, now: Now) -> Target:
     for turn in turns:
         if is_active(turn):
             raise running_error(turn)
@@ -195,12 +193,12 @@ def _turns(
 
 
 def _nothing(message: str) -> None:
-    raise NothingToDo(f"{message} Nothing was changed.", "See 'takeback log' and 'takeback history'.")
+    raise NothingToDo(
+        f"{message} Nothing was changed.", "See 'takeback log' and 'takeback history'."
+    )
 
 
-def _piece(
-    sessions: Sequence[Session], request: Request, selection: Selection, now: Now
-) -> Target:
+def _piece(sessions: Sequence[Session], request: Request, selection: Selection, now: Now) -> Target:
     wanted = request.step or request.call
     for turn in reversed(all_turns(sessions)):
         if request.session and turn.session != request.session:
@@ -230,9 +228,7 @@ def _piece(
         label = f"{kind} {wanted}"
         if not parts and not outside:
             _nothing(f"The {label} has nothing (left) to take back.")
-        return Target(
-            label, turn.session, (turn,), tuple(parts), tuple(outside), stopped=not parts
-        )
+        return Target(label, turn.session, (turn,), tuple(parts), tuple(outside), stopped=not parts)
     kind = "step" if request.step else "call"
     raise UsageError(
         f"There is no {kind} {wanted!r} in this project. Nothing was changed.",
@@ -266,9 +262,7 @@ def _walk(
         if parts:
             if turn.session in blocked:
                 raise running_error(blocked[turn.session])
-            return Target(
-                f"turn {turn.n}", turn.session, (turn,), tuple(parts), tuple(outside)
-            )
+            return Target(f"turn {turn.n}", turn.session, (turn,), tuple(parts), tuple(outside))
         if request.paths or turn.id in touched:
             continue
         left = [c for c in outside if not c.undone and not _already(c.segments, now(c.path))]
