@@ -182,7 +182,8 @@ def plan(item: Plan, outcome: Outcome | None = None, dry_run: bool = False) -> D
         "safety": outcome.safety if outcome else None,
         "dry_run": dry_run,
         "asks": list(item.asks),
-        "notes": [*item.effects, *(outcome.notes if outcome else ())],
+        "effects": list(item.effects),
+        "notes": list(outcome.notes) if outcome else [],
     }
 
 

@@ -301,7 +301,10 @@ def history_lines(
 
 def next_words(plan: Plan) -> str:
     """The target of a plan and how much it would write."""
-    return f"{target_words(plan.target)} ({counted(len(plan.writes), 'file')})"
+    if plan.stopped:
+        return f"{target_words(plan.target)} (asks: only files of unknown origin)"
+    asks = ", asks" if plan.asks else ""
+    return f"{target_words(plan.target)} ({counted(len(plan.writes), 'file')}{asks})"
 
 
 # --- Plans ---------------------------------------------------------------------------------------
@@ -321,7 +324,13 @@ def target_words(target: str, turns: Sequence[Turn] = ()) -> str:
 
 def plan_title(plan: Plan, turns: Sequence[Turn] = ()) -> str:
     """The headline of a plan: what would be taken back."""
-    return f"{KINDS[plan.kind][0]} {target_words(plan.target, turns)}"
+    return f"{KINDS[plan.kind][0]} {_meant(plan, turns)}"
+
+
+def _meant(plan: Plan, turns: Sequence[Turn]) -> str:
+    """The target in a sentence that says the kind itself: no "redo of undo of"."""
+    target = plan.target.removeprefix("undo of ") if plan.kind == "redo" else plan.target
+    return target_words(target, turns)
 
 
 def amounts(plan: Plan, done: bool) -> str:
@@ -384,14 +393,22 @@ def plan_lines(plan: Plan, turns: Sequence[Turn] = (), done: bool = False) -> li
         lines.append(
             f"  {where} uses {quoted(warning.name)}, which this changes in {safe(warning.source)}."
         )
-    return lines + [f"  {safe(effect)}" for effect in plan.effects]
+    if plan.effects:
+        lines.append("  Commands ran as well; what they did outside these files stays:")
+        lines += [f"    {first_line(effect)}" for effect in plan.effects]
+    return lines
 
 
 def plan_summary(plan: Plan) -> str:
     """One sentence about what a plan will do."""
     if not plan.writes:
         return "This changes no file."
-    return f"This {amounts(plan, False)}. Nothing in .git is touched; redo brings it back."
+    return f"This {amounts(plan, False)}. Nothing in .git is touched; {_back(plan)} reverses it."
+
+
+def _back(plan: Plan) -> str:
+    """The command that reverses an operation of this kind."""
+    return "takeback redo" if plan.kind == "undo" else "takeback undo"
 
 
 def outcome_lines(outcome: Outcome, turns: Sequence[Turn] = ()) -> list[str]:
@@ -400,7 +417,7 @@ def outcome_lines(outcome: Outcome, turns: Sequence[Turn] = ()) -> list[str]:
     if not plan.writes:
         said = "Nothing had to be changed." if not plan.conflicts else "Nothing was changed."
     else:
-        title = target_words(plan.target, turns)
+        title = _meant(plan, turns)
         said = f"{KINDS[plan.kind][1]} {title}: {amounts(plan, True)}."
     kept = sum(entry.action == "keep" for entry in plan.entries)
     left = [
@@ -412,11 +429,8 @@ def outcome_lines(outcome: Outcome, turns: Sequence[Turn] = ()) -> list[str]:
     lines = [said + (f" {'; '.join(rest)}." if rest else "")]
     lines += [safe(note) for note in outcome.notes]
     if plan.writes and outcome.operation:
-        back = "takeback undo" if plan.kind in ("goto", "restore", "switch") else "takeback redo"
-        if plan.kind == "redo":
-            back = "takeback undo"
-        again = "takes it back again" if back.endswith("undo") else "puts it back"
-        lines.append(f"“{back}” {again} (operation {safe(outcome.operation)}).")
+        again = "puts it back" if plan.kind == "undo" else "takes it back again"
+        lines.append(f"“{_back(plan)}” {again} (operation {safe(outcome.operation)}).")
     return lines
 
 

@@ -169,6 +169,7 @@ def test_every_path_of_a_plan_stands_in_one_list() -> None:
         "safety": "f" * 40,
         "dry_run": False,
         "asks": [],
+        "effects": [],
         "notes": ["owner kept"],
     }
     dry = documents.plan(shown, dry_run=True)
