@@ -1,0 +1,24 @@
+"""The pictures say what the commands say."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import shots
+
+
+@pytest.mark.parametrize("name", sorted(shots.SHOTS))
+def test_a_picture_is_up_to_date(name: str) -> None:
+    kept = (shots.FOLDER / f"{name}.svg").read_text("utf-8")
+    fresh = shots.render(shots.text_of(name))
+    assert shots.words_in(kept) == shots.words_in(fresh), "run: python -m tests.shots"
+
+
+def test_every_picture_has_a_recipe() -> None:
+    made = {path.stem for path in shots.FOLDER.glob("*.svg")}
+    assert set(shots.SHOTS) <= made
+
+
+def test_what_differs_between_runs_is_replaced() -> None:
+    text = shots.steady("2024-05-06 07:08  op12  undo turn 2 at 09:10:11")
+    assert text == "2026-12-01 14:02  op12  undo turn 2 at 14:02:08"
