@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -112,6 +113,9 @@ def restore(args: Arguments, out: Output) -> int:
 
 def carry_out(project: Project, request: Request, args: Arguments, out: Output) -> int:
     """Plan, show, ask where the plan asks, apply, and say what came of it."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     plan = project.plan(request)
     turns = [] if out.json else turns_of(project)
     asks = bool(plan.asks or plan.conflicts)

@@ -1,0 +1,171 @@
+"""The command line from recording to redo, on real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = b"\xff[red]\x1b\n"
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "project"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def cli(tmp_path: Path, folder: Path) -> Run:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TAKEBACK_")}
+    env |= {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / ".dev"), env.get("PYTHONPATH", "")]),
+        "TAKEBACK_DATA_DIR": str(tmp_path / "data"),
+        "TAKEBACK_CONFIG_DIR": str(tmp_path / "config"),
+        "HOME": str(tmp_path / "home"),
+    }
+
+    def run(*words: str | bytes, code: int = 0) -> subprocess.CompletedProcess[bytes]:
+        done = subprocess.run(
+            [sys.executable, "-m", "takeback.tui.cli", *words],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        return done
+
+    return run
+
+
+def edit(cli: Run, folder: Path, session: str, name: bytes, data: bytes) -> None:
+    """One turn with one edit call that writes a file."""
+    cli("record", "begin", "--session", session, "--prompt", "do \x1b[31mit")
+    known = ("--session", session, "--call", "c1")
+    cli("record", "tool-begin", *known, "--tool", "Edit", "--kind", "edit", "--path", name)
+    Path(os.fsdecode(os.path.join(os.fsencode(folder), name))).write_bytes(data)
+    cli("record", "tool-end", *known)
+    cli("record", "end", "--session", session)
+
+
+def document(done: subprocess.CompletedProcess[bytes]) -> Any:
+    assert done.stdout.isascii()
+    return json.loads(done.stdout)
+
+
+def test_undo_and_redo_of_a_hostile_name(cli: Run, folder: Path) -> None:
+    edit(cli, folder, "s", HOSTILE, b"new\n")
+    shown = cli("log").stdout
+    assert b"\\xff[red]\\e\\n" in shown
+    assert b"\x1b" not in shown
+    name = os.fsdecode(HOSTILE)
+    dry = document(cli("undo", "--dry-run", "--json"))
+    assert dry["deleted"] == [name]
+    assert dry["dry_run"] is True
+    done = document(cli("--json", "undo"))
+    assert done["deleted"] == [name]
+    assert done["operation"]
+    assert list(folder.iterdir()) == []
+    assert document(cli("undo", "--json", code=3))["error"]["code"] == 3
+    assert document(cli("redo", "--json"))["restored"] == [name]
+    assert (folder / name).read_bytes() == b"new\n"
+    history = document(cli("history", "--json"))
+    assert [one["kind"] for one in history["operations"]] == ["redo", "undo"]
+    assert history["next_undo"]["deleted"] == [name]
+    assert history["next_redo"] is None
+
+
+def test_unknown_origin_is_asked_about_and_taken_with_yes(cli: Run, folder: Path) -> None:
+    (folder / "f").write_bytes(b"old\n")
+    cli("run", "--", "sh", "-c", "echo newer > f")
+    stopped = document(cli("undo", "--json", code=4))
+    assert [one["path"] for one in stopped["kept"]] == ["f"]
+    assert (folder / "f").read_bytes() == b"newer\n"
+    asked = document(cli("undo", "--include-unknown", "--json", code=4))
+    assert asked["restored"] == ["f"]
+    assert asked["operation"] is None
+    cli("undo", "--include-unknown", "--yes")
+    assert (folder / "f").read_bytes() == b"old\n"
+
+
+def test_a_conflict_is_left_alone_and_the_exit_code_says_so(cli: Run, folder: Path) -> None:
+    (folder / "f").write_bytes(b"one\n")
+    edit(cli, folder, "s", b"f", b"two\n")
+    (folder / "f").write_bytes(b"three\n")
+    plan = document(cli("undo", "--json", "--yes", code=4))
+    assert [one["path"] for one in plan["conflicts"]] == ["f"]
+    assert plan["operation"] is None
+    assert (folder / "f").read_bytes() == b"three\n"
+    kept = document(cli("undo", "--keep", "--json"))
+    assert [one["path"] for one in kept["kept"]] == ["f"]
+
+
+def test_a_running_turn_is_exit_5(cli: Run, folder: Path) -> None:
+    cli("record", "begin", "--session", "s")
+    call = ("--session", "s", "--call", "c", "--tool", "Edit", "--kind", "edit", "--path", "f")
+    cli("record", "tool-begin", *call)
+    (folder / "f").write_bytes(b"x\n")
+    cli("record", "tool-end", "--session", "s", "--call", "c")
+    assert document(cli("undo", "--json", code=5))["error"]["code"] == 5
+    cli("undo", "--yes-while-running")
+    assert not (folder / "f").exists()
+
+
+def test_a_patch_is_what_git_takes(cli: Run, folder: Path) -> None:
+    (folder / "f").write_bytes(b"one\n")
+    edit(cli, folder, "s", b"f", b"two\x1b\n")
+    patch = cli("diff", "1", "--patch").stdout
+    subprocess.run(["git", "apply", "-R"], cwd=folder, input=patch, check=True, timeout=20)
+    assert (folder / "f").read_bytes() == b"one\n"
+    assert b"[hunk 1]" in cli("diff").stdout
+
+
+def test_paths_are_relative_to_the_folder_of_the_caller(cli: Run, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / ".takeback.toml").write_bytes(b"")
+    edit(cli, folder, "s", b"sub/f", b"x\n")
+    cli("-C", "sub", "undo", "--path", "f")
+    assert not (folder / "sub" / "f").exists()
+    cli("redo")
+    cli("undo", f"--path={folder}/sub")
+    assert not (folder / "sub" / "f").exists()
+    cli("undo", "--path", "../outside", code=2)
+
+
+def test_unknown_ids_are_wrong_usage(cli: Run, folder: Path) -> None:
+    edit(cli, folder, "s", b"f", b"x\n")
+    for words in (
+        ["undo", "--turn", "99"],
+        ["undo", "--step", "none"],
+        ["undo", "--session", "none"],
+        ["redo", "none"],
+        ["goto", "none"],
+        ["restore", "--op", "none"],
+        ["show", "none"],
+        ["diff", "none"],
+    ):
+        assert document(cli(*words, "--json", code=2))["error"]["message"]
+
+
+def test_a_project_without_records_answers(cli: Run, folder: Path) -> None:
+    assert document(cli("log", "--json"))["sessions"] == []
+    assert document(cli("sessions", "--json")) == {"sessions": []}
+    assert document(cli("history", "--json"))["operations"] == []
+    cli("show")
+    cli("diff")
+    cli("undo", code=3)
+    cli("redo", code=3)
+    assert not (folder.parent / "data").exists()
