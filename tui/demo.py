@@ -282,7 +282,6 @@ def _play(story: _Story, states: list[Files]) -> None:
 
 
 _TRY = (
-    ((), "the app: the timeline, each change and its origin"),
     (("log",), "the turns and what they changed"),
     (("diff", "3"), "the third turn as a diff"),
     (("undo",), "take back the newest turn's edits"),
@@ -296,6 +295,8 @@ _TRY = (
 def run(args: Arguments, out: Output) -> int:
     """Make the demo project; without a terminal, also play the story on it."""
     import tempfile
+
+    from takeback.engine.store import paths
 
     data_dir = args.value("--data-dir")
     folder = Path(tempfile.mkdtemp(prefix="takeback-demo-")).resolve()
@@ -314,5 +315,7 @@ def run(args: Arguments, out: Output) -> int:
     say("\nTry, on the same project:")
     for words, meaning in _TRY:
         say(f"  # {meaning}\n  {story.command(*words)}")
-    say(f"\nIt is yours to break. To be rid of it: {shlex.join(['rm', '-r', str(folder)])}")
+    store = os.fsdecode(paths.store_dir(paths.data_dir(data_dir or None), os.fsencode(folder)))
+    say("\nIt is yours to break. To be rid of it and of what was recorded:")
+    say(f"  {shlex.join(['rm', '-r', str(folder), store])}")
     return Exit.DONE
