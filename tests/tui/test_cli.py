@@ -18,7 +18,7 @@ def env(tmp_path: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TAKEBACK_")}
     return {
         **kept,
-        "PYTHONPATH": str(ROOT / ".dev"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / ".dev"), kept.get("PYTHONPATH", "")]),
         "TAKEBACK_DATA_DIR": str(tmp_path / "data"),
         "TAKEBACK_CONFIG_DIR": str(tmp_path / "config"),
         "HOME": str(tmp_path / "home"),
@@ -163,6 +163,15 @@ def test_run_refuses_without_a_first_snapshot_unless_unprotected(
     assert (folder / "f").exists()
 
 
+def appears(path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process has written a file."""
+    limit = time.monotonic() + 20
+    while not (path.exists() and path.read_bytes()):
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
 def runs(pid: int) -> bool:
     """Whether a process is still there and no zombie that nobody has waited for."""
     done = subprocess.run(
@@ -183,9 +192,7 @@ def test_a_signal_reaches_the_whole_group_and_ends_the_turn(
         start_new_session=True,
     )
     pid = folder / "pid"
-    limit = time.monotonic() + 20
-    while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < limit:
-        time.sleep(0.02)
+    appears(pid, process)
     process.send_signal(number)
     assert process.wait(10) == 128 + number
     assert not runs(int(pid.read_text()))
@@ -195,15 +202,13 @@ def test_a_signal_reaches_the_whole_group_and_ends_the_turn(
 def test_a_second_signal_kills_a_group_that_does_not_listen(
     folder: Path, env: dict[str, str]
 ) -> None:
-    script = "trap '' TERM; touch ready; while :; do sleep 1; done"
+    script = "trap '' TERM; echo > ready; while :; do sleep 1; done"
     process = subprocess.Popen(
         [sys.executable, "-m", "takeback.tui.cli", "run", "--", "sh", "-c", script],
         cwd=folder,
         env=env,
     )
-    limit = time.monotonic() + 20
-    while not (folder / "ready").exists() and time.monotonic() < limit:
-        time.sleep(0.02)
+    appears(folder / "ready", process)
     process.terminate()
     time.sleep(0.3)
     assert process.poll() is None
