@@ -1,7 +1,7 @@
 """The pictures in ``screenshots/``, made from real output: ``python -m tests.shots``.
 
 Each picture shows what the commands said on the demo's project. Only what differs from run to run
-(the times) is replaced; `tests/test_shots.py` fails when a picture no longer
+(times, ids of operations) is replaced; `tests/test_shots.py` fails when a picture no longer
 says what the commands say.
 """
 
@@ -69,7 +69,10 @@ def play(where: Sequence[str], words: Sequence[str]) -> str:
 def steady(text: str) -> str:
     """Text without what differs between two runs."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", r"2026-12-01 14:02\1", text)
-    return re.sub(r"(?<!\d)\d\d:\d\d:\d\d(?!\d)", "14:02:08", text)
+    text = re.sub(r"(?<!\d)\d\d:\d\d:\d\d(?!\d)", "14:02:08", text)
+    # An operation's id counts what was recorded before it, which is not the picture's subject.
+    ids = sorted(set(re.findall(r"\bop(\d+)\b", text)), key=int)
+    return re.sub(r"\bop(\d+)\b", lambda found: f"op{ids.index(found[1]) + 1}", text)
 
 
 def render(text: str) -> str:

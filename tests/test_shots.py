@@ -20,5 +20,5 @@ def test_every_picture_has_a_recipe() -> None:
 
 
 def test_what_differs_between_runs_is_replaced() -> None:
-    text = shots.steady("2024-05-06 07:08  op12  undo turn 2 at 09:10:11")
-    assert text == "2026-12-01 14:02  op12  undo turn 2 at 14:02:08"
+    text = shots.steady("2024-05-06 07:08  op12  redo of op9 at 09:10:11")
+    assert text == "2026-12-01 14:02  op2  redo of op1 at 14:02:08"
