@@ -405,7 +405,7 @@ class Project:
             store.sweep()
             self._refuse_stuck()
             snapshot = self.snapshots.take(full=True)
-            planner = self._planner()
+            planner = Planner(store, self.config, self.snapshots, (), ())
             for entry in plan.entries:
                 if entry.action in ("restore", "delete", "merge"):
                     now = planner.now(entry.path)

@@ -42,7 +42,8 @@ def capture(store: Store, config: Config, path: bytes, limited: bool = True) -> 
     except OSError:
         return FileState("unknown", reason="unreadable")
     if stat.S_ISDIR(st.st_mode):
-        return FileState("dir", stat.S_IMODE(st.st_mode))
+        # No file stands here; what the folder holds has paths of its own.
+        return ABSENT
     if not stat.S_ISREG(st.st_mode) and not stat.S_ISLNK(st.st_mode):
         return FileState("special")
     if limited and st.st_size > config.max_file_size_mb * (1 << 20):

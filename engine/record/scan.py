@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from takeback.engine.config import default_excluded, secret_reason
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import ABSENT, DirChange, FileState, NotCaptured, PathChange, same
-from takeback.engine.record import rules, scanstate
+from takeback.engine.record import bulk, rules, scanstate
 from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
 from takeback.engine.record.scanstate import Entry, Folder, ScanState
 from takeback.engine.store import paths
@@ -121,6 +121,7 @@ class Scanner:
         self._left_out: dict[bytes, tuple[str, tuple[int, ...]]] = {}
         self._folders: dict[bytes, Folder] = {}
         self._kept_unread: set[bytes] = set()
+        self._ahead: dict[bytes, Entry] = {}
         self._now = time.time_ns()
         own = os.path.realpath(store.data)
         self._own = own[len(self._top) :] if own.startswith(self._top) else None
@@ -393,6 +394,7 @@ class Scanner:
         if walked_all:
             check.update(dict.fromkeys(state.paths()))
         was_ignored = self._ignored_before() if new_rules else set()
+        self._read_ahead()
         for path in sorted(check):
             before = state.find(path)
             old = before.state if before is not None else self._unseen(path, was_ignored)
@@ -416,6 +418,13 @@ class Scanner:
         scan.left_out = state.left_out = self._left_out
         state.folders = self._folders
         return scan
+
+    def _read_ahead(self) -> None:
+        """Read new files on two threads when there are many."""
+        fresh = sorted(path for path in self._fresh if stat.S_ISREG(self._candidates[path].st_mode))
+        if len(fresh) > bulk.ABOVE:
+            for path, st, oid in bulk.read_many(self._store.objects, self._top, fresh):
+                self._ahead[path] = _entry(st, oid, self._now)
 
     def _look(self, path: bytes, before: Entry | None, walked_all: bool) -> Entry | FileState:
         """What stands at a path now: an entry, absence, or why nobody can say."""
@@ -450,6 +459,8 @@ class Scanner:
         if stat.S_ISREG(st.st_mode) and st.st_size > self._limit and path not in self.tracked:
             self._left_out[path] = ("too-large", _sig(st))
             return FileState("unknown", reason="too-large")
+        if path in self._ahead:
+            return self._ahead[path]
         try:
             return read_entry(self._store.objects, self._top + path, st, self._now)
         except FileNotFoundError:

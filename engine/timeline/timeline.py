@@ -58,7 +58,9 @@ def build(
     """
     index = origin.Index(log)
     undone = standing(operations)
-    sessions = [_session(store, index, raw, undone, running) for raw in log.sessions]
+    built = [_session(store, index, raw, undone, running) for raw in log.sessions]
+    hidden = {raw.id for raw in log.sessions if any(turn.id in index.inner for turn in raw.turns)}
+    sessions = [session for session in built if session.turns or session.id not in hidden]
     if counts is None:
         return tuple(sessions)
     changes = [change for s in sessions for t in s.turns for change in _all_changes(t)]

@@ -181,7 +181,8 @@ class Planner:
         spans = spans_of(steps)
         now = self.now(path)
         named = bool(request.paths) and targets.covers(request.paths, path)
-        if now.kind == "absent" and spans[0][1].has_content and not named:
+        was_there = spans[0][1].has_content and spans[-1][0].has_content
+        if now.kind == "absent" and was_there and not named:
             renamed = self._renamed(path, spans[0][1], parts[0].turn)
             if renamed is not None:
                 notes.append(f"renamed from {os.fsdecode(path)!r} since")
@@ -222,10 +223,11 @@ class Planner:
             if entry is not None and entry.action == "delete":
                 for folder in part.change.made_dirs:
                     self._remove_dir(dirs, folder)
-        modes = {}
+        modes: dict[bytes, DirChange] = {}
         for turn in found.turns:
             for item in turn.dirs:
-                modes[item.path] = item
+                newer = modes.get(item.path, item)
+                modes[item.path] = DirChange(item.path, item.before, newer.after)
         if wide:
             for item in modes.values():
                 if item.before is None:
@@ -240,7 +242,8 @@ class Planner:
                 while at := at.rpartition(b"/")[0]:
                     known = modes.get(at)
                     mode = known.before if known is not None and known.before else 0o755
-                    dirs.pop(at, None) if dirs.get(at, DirChange(at, 0, 0)).after is None else None
+                    if at in dirs and dirs[at].after is None:
+                        del dirs[at]
                     self._make_dir(dirs, at, mode)
         return tuple(dirs[path] for path in sorted(dirs))
 
