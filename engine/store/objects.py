@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
+_KINDS = {1: b"commit", 2: b"tree", 3: b"blob"}
 _PACK_ABOVE = 100
 _BUFFER_BYTES = 8 << 20
 _BUFFER_OBJECTS = 4000
@@ -261,6 +262,14 @@ class Objects:
         return raw[raw.index(b"\0") + 1 :]
 
     def _read_packed(self, oid: str) -> bytes:
+        wanted = bytes.fromhex(oid)
+        for pack in self._pack_indexes():
+            data = pack.read(wanted, oid)
+            if data is not None:
+                return data
+        return self._read_by_git(oid)
+
+    def _read_by_git(self, oid: str) -> bytes:
         from takeback.engine.store.git import Git
 
         if self._batch is None or self._batch.poll() is not None:
@@ -401,11 +410,15 @@ def write_pack(
 
 
 class _PackIndex:
-    """Look-ups in one pack index (version 2)."""
+    """Look-ups in one pack and its index (version 2).
 
-    def __init__(self, view: mmap.mmap, count: int) -> None:
+    Only whole objects are read here, as our own packs hold them; deltas are left to git.
+    """
+
+    def __init__(self, view: mmap.mmap, count: int, pack: bytes) -> None:
         self._view = view
         self._count = count
+        self._pack = pack
 
     @classmethod
     def open(cls, path: bytes) -> _PackIndex | None:
@@ -417,9 +430,43 @@ class _PackIndex:
         if view[:8] != b"\xfftOc\0\0\0\2":
             return None
         (count,) = struct.unpack_from(">I", view, 8 + 255 * 4)
-        return cls(view, count)
+        return cls(view, count, path[:-4] + b".pack")
+
+    def read(self, raw: bytes, oid: str) -> bytes | None:
+        """An object's bytes, or None if it is not here, is a delta, or does not match its id."""
+        at = self._find(raw)
+        if at < 0:
+            return None
+        base = 8 + 1024 + self._count * 24
+        (offset,) = struct.unpack_from(">I", self._view, base + at * 4)
+        if offset & 0x80000000:
+            return None
+        try:
+            with open(self._pack, "rb") as file:
+                file.seek(offset)
+                data = file.read(8192)
+                kind = data[0] >> 4 & 7
+                size, shift, used = data[0] & 15, 4, 1
+                while data[used - 1] & 0x80:
+                    size |= (data[used] & 0x7F) << shift
+                    shift += 7
+                    used += 1
+                if kind not in _KINDS:
+                    return None
+                unpacker = zlib.decompressobj()
+                out = unpacker.decompress(data[used:])
+                while len(out) < size and (more := file.read(max(8192, size // 4))):
+                    out += unpacker.decompress(more)
+        except (OSError, zlib.error, IndexError):
+            return None
+        header = b"%s %d\0" % (_KINDS[kind], size)
+        return out if hashlib.sha1(header + out).hexdigest() == oid else None
 
     def has(self, raw: bytes) -> bool:
+        return self._find(raw) >= 0
+
+    def _find(self, raw: bytes) -> int:
+        """The position of an id in the index, or -1."""
         first = raw[0]
         low = struct.unpack_from(">I", self._view, 8 + (first - 1) * 4)[0] if first else 0
         high = struct.unpack_from(">I", self._view, 8 + first * 4)[0]
@@ -428,9 +475,9 @@ class _PackIndex:
             at = 8 + 1024 + middle * 20
             found = self._view[at : at + 20]
             if found == raw:
-                return True
+                return middle
             if found < raw:
                 low = middle + 1
             else:
                 high = middle
-        return False
+        return -1
