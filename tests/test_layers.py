@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # down: `takeback.engine.store` never imports `takeback.engine.record`.
 LAYERS = (
     ("takeback.engine.errors", "takeback.engine.model"),
-    ("takeback.engine.config",),
     ("takeback.engine.store",),
+    ("takeback.engine.config",),
     ("takeback.engine.record",),
     ("takeback.engine.timeline",),
     ("takeback.engine.undo",),
