@@ -169,3 +169,29 @@ def test_a_project_without_records_answers(cli: Run, folder: Path) -> None:
     cli("undo", code=3)
     cli("redo", code=3)
     assert not (folder.parent / "data").exists()
+
+
+def test_settings_are_shown_and_changed_in_the_users_own_file(cli: Run, folder: Path) -> None:
+    own = folder.parent / "config" / "config.toml"
+    assert document(cli("config", "--json"))["settings"]["snapshots"] is True
+    cli("config", "theme", "nord")
+    assert own.read_text() == 'theme = "nord"\n'
+    assert cli("config", "theme").stdout == b'"nord"\n'
+    cli("config", "undo_skip", "notes/*")
+    assert document(cli("config", "undo_skip", "--json"))["value"] == ["notes/*"]
+    before = own.read_bytes()
+    cli("config", "snapshots", "false", code=4)
+    cli("config", "thme", code=2)
+    cli("config", "max_turn_age_days", "soon", code=2)
+    assert own.read_bytes() == before
+    cli("config", "snapshots", "false", "--yes")
+    assert document(cli("config", "snapshots", "--json"))["value"] is False
+
+
+def test_what_a_project_loosens_waits_for_approval(cli: Run, folder: Path) -> None:
+    (folder / ".takeback.toml").write_text("store_secrets = true\n")
+    assert document(cli("config", "--json"))["ignored"]
+    cli("config", "approve", code=4)
+    assert document(cli("config", "store_secrets", "--json"))["value"] is False
+    cli("config", "approve", "--yes")
+    assert document(cli("config", "store_secrets", "--json"))["value"] is True

@@ -1,0 +1,132 @@
+"""The verbs that set things up: config; install and uninstall."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from takeback.engine import config as engine_config
+from takeback.engine.errors import Exit, UsageError
+from takeback.tui import settings
+from takeback.tui.text import safe
+from takeback.tui.verbs import open_project
+
+if TYPE_CHECKING:
+    from takeback.engine.project import Project
+    from takeback.tui.arguments import Arguments
+    from takeback.tui.output import Output
+
+
+def config(args: Arguments, out: Output) -> int:
+    """Show all settings, show one, or change one in the user's own file."""
+    project = open_project(args, out)
+    if args.places[:1] == ("approve",):
+        if len(args.places) > 1:
+            raise UsageError(
+                f"'config approve' does not take {args.places[1]!r}. Nothing was done."
+            )
+        return _approve(project, args, out)
+    if not args.places:
+        return _show_all(project, out)
+    key = args.places[0]
+    if key not in engine_config.names():
+        raise _unknown(key)
+    current = engine_config.get(project.config, key)
+    if len(args.places) == 1:
+        out.answer({"key": key, "value": _plain(current)}, [safe(settings.written(current))])
+        return Exit.DONE
+    return _change(project, key, args, out)
+
+
+def _unknown(key: str) -> UsageError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, engine_config.names(), 1)
+    return UsageError(
+        f"There is no setting {key!r}. Nothing was done.",
+        f"Did you mean {near[0]!r}?" if near else "takeback config lists them.",
+    )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _show_all(project: Project, out: Output) -> int:
+    values = {key: engine_config.get(project.config, key) for key in engine_config.names()}
+    file = os.fsdecode(engine_config.user_file())
+    lines = [f"{key} = {safe(settings.written(value))}" for key, value in values.items()]
+    lines.append(f"Your own settings are in {safe(file)}.")
+    lines += [f"! {safe(text)}" for text in project.config.ignored]
+    document = {
+        "settings": {key: _plain(value) for key, value in values.items()},
+        "file": file,
+        "ignored": list(project.config.ignored),
+    }
+    out.answer(document, lines)
+    return Exit.DONE
+
+
+def _checked(key: str, text: str) -> Any:
+    """A typed value in the form that the setting has.
+
+    Raises:
+        UsageError: it does not fit the setting.
+    """
+    value = settings.parse(text)
+    try:
+        return engine_config.check(key, value)
+    except UsageError as error:
+        if not isinstance(value, str):
+            try:
+                return engine_config.check(key, text)
+            except UsageError:
+                pass
+        message = error.message.replace("It was ignored.", "Nothing was changed.")
+        raise UsageError(message, error.hint) from error
+
+
+def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
+    from takeback.engine.store.store import make_private, write_file
+
+    value = _checked(key, args.places[1])
+    current = engine_config.get(engine_config.load(None, project.data), key)
+    document = {"key": key, "value": _plain(value), "before": _plain(current)}
+    shown = f"{key} = {safe(settings.written(value))}"
+    if engine_config.loosens(key, value, current) and not args.flag("--yes"):
+        out.note(f"takeback: {shown} changes what is protected (now {settings.written(current)}).")
+        if not out.ask("Change it?"):
+            out.note("takeback: Nothing was changed. Say --yes to change it.")
+            if out.json:
+                out.document({**document, "changed": False})
+            return Exit.DECIDE
+    path = os.path.realpath(engine_config.user_file())
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8")
+    except FileNotFoundError:
+        text = ""
+    new = settings.changed(text, key, value)
+    if new != text:
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            make_private(folder)
+        write_file(path, new.encode(), durable=True)
+    out.answer({**document, "changed": new != text}, [shown])
+    return Exit.DONE
+
+
+def _approve(project: Project, args: Arguments, out: Output) -> int:
+    waiting = [text for text in project.config.ignored if text.startswith(".takeback.toml")]
+    if not args.flag("--yes"):
+        for text in waiting:
+            out.note(f"takeback: {text}")
+        if not out.ask("Approve this project's settings file as it is now?"):
+            out.note("takeback: Nothing was approved. Say --yes to approve it.")
+            if out.json:
+                out.document({"approved": []})
+            return Exit.DECIDE
+    approved = engine_config.approve(project.root, project.data)
+    lines = [f"Approved .takeback.toml, which sets {safe(', '.join(approved)) or 'nothing'}."]
+    out.answer({"approved": approved}, lines)
+    return Exit.DONE
