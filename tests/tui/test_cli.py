@@ -231,15 +231,17 @@ def test_orphans_that_hold_the_output_are_not_waited_for(folder: Path, env: dict
     assert time.monotonic() - start < 15
 
 
-def on_terminal(folder: Path, env: dict[str, str], script: str, *keys: bytes) -> tuple[int, bytes]:
-    """Run a script by ``takeback run`` on a terminal of its own and type at each ``ready``."""
+def on_terminal(
+    folder: Path, env: dict[str, str], words: list[str], *keys: bytes, at: bytes = b"ready"
+) -> tuple[int, bytes]:
+    """Run a command on a terminal of its own; at each sign of readiness, type."""
     import pty
 
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)
-        words = [sys.executable, "-m", "takeback.tui.cli", "run", "--", "sh", "-c", script]
-        os.execve(sys.executable, words, env)
+        argv = [sys.executable, "-m", "takeback.tui.cli", *words]
+        os.execve(sys.executable, argv, env)
     seen = b""
     left = list(keys)
     while True:
@@ -250,15 +252,21 @@ def on_terminal(folder: Path, env: dict[str, str], script: str, *keys: bytes) ->
         if not got:
             break
         seen += got
-        if left and seen.count(b"ready") > len(keys) - len(left):
+        if left and seen.count(at) > len(keys) - len(left):
             os.write(terminal, left.pop(0))
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), seen
 
 
+def shell(script: str) -> list[str]:
+    return ["run", "--", "sh", "-c", script]
+
+
 def test_the_command_owns_the_terminal(folder: Path, env: dict[str, str]) -> None:
-    code, seen = on_terminal(folder, env, "echo ready; read -r line; echo got $line", b"words\n")
+    code, seen = on_terminal(
+        folder, env, shell("echo ready; read -r line; echo got $line"), b"words\n"
+    )
     assert code == 0
     assert b"got words" in seen
 
@@ -267,10 +275,10 @@ def test_an_interrupt_from_the_keyboard_reaches_the_command(
     folder: Path, env: dict[str, str]
 ) -> None:
     script = 'trap "echo caught; exit 3" INT; echo ready; while :; do sleep 0.1; done'
-    code, seen = on_terminal(folder, env, script, b"\x03")
+    code, seen = on_terminal(folder, env, shell(script), b"\x03")
     assert code == 3
     assert b"caught" in seen
-    code, _ = on_terminal(folder, env, "echo ready; sleep 20", b"\x03")
+    code, _ = on_terminal(folder, env, shell("echo ready; sleep 20"), b"\x03")
     assert code == 128 + signal.SIGINT
     assert not list((folder.parent / "data" / "open").glob("*.json"))
 
@@ -278,6 +286,26 @@ def test_an_interrupt_from_the_keyboard_reaches_the_command(
 def test_a_stop_from_the_keyboard_is_no_end(folder: Path, env: dict[str, str]) -> None:
     """Nobody could continue this group, so the system lets it go on at once."""
     script = "echo ready; read -r line; echo got $line"
-    code, seen = on_terminal(folder, env, script, b"\x1awords\n")
+    code, seen = on_terminal(folder, env, shell(script), b"\x1awords\n")
     assert code == 0
     assert b"got words" in seen
+
+
+def test_a_plan_that_asks_is_asked_about_on_a_terminal(folder: Path, env: dict[str, str]) -> None:
+    made = folder / "made"
+    assert cli(folder, env, "run", "--", "sh", "-c", "echo x > made").returncode == 0
+    words = ["undo", "--include-unknown"]
+    for answer, code in ((b"n\n", 4), (b"\n", 4), (b"\x04", 4), (b"\x03", 130)):
+        assert on_terminal(folder, env, words, answer, at=b"[y/N]")[0] == code
+        assert made.exists()
+    code, seen = on_terminal(folder, env, words, b"y\n", at=b"[y/N]")
+    assert code == 0
+    assert b"Took back turn 1" in seen
+    assert not made.exists()
+
+
+def test_a_turn_of_unknown_origin_alone_is_asked_about(folder: Path, env: dict[str, str]) -> None:
+    assert cli(folder, env, "run", "--", "sh", "-c", "echo x > made").returncode == 0
+    code, _ = on_terminal(folder, env, ["undo"], b"y\n", b"y\n", at=b"[y/N]")
+    assert code == 0
+    assert not (folder / "made").exists()
