@@ -119,6 +119,7 @@ def main() -> None:
     parser.add_argument("--tree", choices=sorted(trees.SHAPES), default="a")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--trees", type=Path, help="where trees are kept between runs")
+    parser.add_argument("--work", type=Path, help="where stores are made during a run")
     parser.add_argument(
         "--only", choices=("snapshots", "first", "restore", "hooks"), action="append"
     )
@@ -127,7 +128,8 @@ def main() -> None:
     base = args.trees or Path(tempfile.gettempdir()) / "takeback-bench"
     root = trees.make(args.tree, base)
     print(f"tree {args.tree}: {trees.SHAPES[args.tree].files} files in {root}")
-    work = Path(tempfile.mkdtemp(prefix="run-", dir=base))
+    # Away from the trees: some file systems make files slowly beside very many others.
+    work = Path(tempfile.mkdtemp(prefix="takeback-bench-run-", dir=args.work))
     try:
         if "snapshots" in wanted:
             snapshots(root, work, args.rounds)
