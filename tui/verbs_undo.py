@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from takeback.engine.errors import Exit, UsageError
-from takeback.engine.model import OnConflict, Request, Selection
+from takeback.engine.model import OnConflict, Outcome, Request, Selection
 from takeback.tui import documents, present
 from takeback.tui.verbs import open_project, project_paths, turns_of
 
@@ -134,10 +135,23 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         return Exit.DECIDE
     elif asks and not args.flag("--yes") and not _agreed(plan, turns, args, out):
         return Exit.DECIDE
-    outcome = project.apply(plan)
+    outcome = _applied(project, plan)
     lines = present.plan_lines(plan, turns, done=True) + present.outcome_lines(outcome, turns)
     out.answer(documents.plan(plan, outcome), lines)
     return Exit.DECIDE if plan.conflicts else Exit.DONE
+
+
+def _applied(project: Project, plan: Plan) -> Outcome:
+    """Apply a plan; an interruption that came too late to stop it is no interruption."""
+    begun = time.time_ns()
+    try:
+        return project.apply(plan)
+    except KeyboardInterrupt:
+        done = project.operations()
+        if not done or done[-1].at_ns < begun:
+            raise
+        note = "The interruption came when everything was done already."
+        return Outcome(plan, done[-1].id, done[-1].before, (note,))
 
 
 def _shown(plan: Plan, turns: Sequence[Turn]) -> list[str]:
