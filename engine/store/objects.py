@@ -468,8 +468,8 @@ class _PackIndex:
     def _find(self, raw: bytes) -> int:
         """The position of an id in the index, or -1."""
         first = raw[0]
-        low = struct.unpack_from(">I", self._view, 8 + (first - 1) * 4)[0] if first else 0
-        high = struct.unpack_from(">I", self._view, 8 + first * 4)[0]
+        low: int = struct.unpack_from(">I", self._view, 8 + (first - 1) * 4)[0] if first else 0
+        high: int = struct.unpack_from(">I", self._view, 8 + first * 4)[0]
         while low < high:
             middle = (low + high) // 2
             at = 8 + 1024 + middle * 20
