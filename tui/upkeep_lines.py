@@ -22,7 +22,7 @@ def storage_lines(document: dict[str, Any]) -> list[str]:
     """Disk use over all, then one line for each project."""
     cap = document.get("cap_bytes")
     head = f"{size(document['bytes'])} are used"
-    lines = [head + (f" of {size(cap)} for each project." if cap else ".")]
+    lines = [head + (f" of at most {size(cap)}." if cap else ".")]
     rows = []
     for item in document["projects"]:
         counts = f"{counted(item['sessions'], 'session')}, {counted(item['snapshots'], 'snapshot')}"
@@ -46,22 +46,19 @@ def doctor_lines(document: dict[str, Any]) -> list[str]:
     return [*lines, "Everything is in order."]
 
 
-def plain_lines(document: dict[str, Any], indent: str = "") -> list[str]:
-    """Any document as ``name: value`` lines, for answers without a form of their own."""
-    lines: list[str] = []
-    for name, value in document.items():
-        label = f"{indent}{safe(name.replace('_', ' '))}"
-        if isinstance(value, dict):
-            lines += [f"{label}:", *plain_lines(value, indent + "  ")]
-        elif isinstance(value, list):
-            lines.append(f"{label}: {len(value) if value else 'none'}")
-            for item in value:
-                if isinstance(item, dict):
-                    text = ", ".join(safe(str(part)) for part in item.values())
-                else:
-                    text = safe(str(item))
-                lines.append(f"{indent}  {text}")
-        else:
-            shown = {True: "yes", False: "no", None: "none"}.get(value, safe(str(value)))
-            lines.append(f"{label}: {shown}")
+def prune_lines(document: dict[str, Any]) -> list[str]:
+    """What was cleaned up, or would be."""
+    would = document["dry_run"]
+    temporary = counted(document["temporary"], "temporary file")
+    packed = counted(document["packed"], "loose object")
+    if would:
+        lines = [f"This would remove {temporary} and pack {packed}. Nothing was changed."]
+    else:
+        freed = size(document["freed_bytes"])
+        lines = [f"Removed {temporary} and packed {packed}; {freed} are free again."]
+    if document["damaged"]:
+        lines.append(f"{counted(len(document['damaged']), 'object')} damaged, left alone:")
+        lines += [f"  {safe(name)}" for name in document["damaged"]]
+    if document["stopped"]:
+        lines.append(f"{safe(document['stopped'])}.")
     return lines

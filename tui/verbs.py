@@ -39,13 +39,19 @@ def handler(verb: str) -> Handler:
     return _HERE[verb]
 
 
-def open_project(args: Arguments, out: Output) -> Project:
-    """The project of the caller's folder, put in order: what a crash left, dead turns closed."""
+def opened(args: Arguments, out: Output) -> tuple[Project, list[str]]:
+    """The project of the caller's folder, put in order, and what had to be said about that."""
     from takeback.engine.project import Project
 
     project = Project.open(context.folder(args), args.value("--data-dir") or None, notify=out.note)
-    for said in project.begin_command():
-        out.note(f"takeback: {said}")
+    return project, project.begin_command()
+
+
+def open_project(args: Arguments, out: Output) -> Project:
+    """The project of the caller's folder, put in order: what a crash left, dead turns closed."""
+    project, said = opened(args, out)
+    for text in said:
+        out.note(f"takeback: {text}")
     return project
 
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from takeback.engine.store.git import Git, GitError
+from takeback.engine.store.git import Git, GitError, user_setting
 
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
@@ -34,24 +34,8 @@ def user_excludes(git_dir: bytes | None, root: bytes) -> bytes:
 
 def _excludes_file(root: bytes) -> bytes:
     """``core.excludesFile`` as the user's git sees it, or git's default for it."""
-    import subprocess
-
-    env = {k: v for k, v in os.environb.items() if not k.startswith(b"GIT_")}
-    env[b"GIT_OPTIONAL_LOCKS"] = b"0"
-    try:
-        done = subprocess.run(
-            ["git", "config", "--get", "--path", "-z", "core.excludesFile"],
-            cwd=root,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return b""
-    named = done.stdout.rstrip(b"\0")
-    if done.returncode == 0 and named:
+    named = user_setting(root, "core.excludesFile")
+    if named:
         return named
     base = os.environb.get(b"XDG_CONFIG_HOME") or os.path.join(
         os.environb.get(b"HOME", b""), b".config"

@@ -178,3 +178,25 @@ def version() -> tuple[int, ...]:
         return tuple(int(part) for part in words[2].split(b".")[:2])
     except (IndexError, ValueError) as error:
         raise GitError("git did not say its version.") from error
+
+
+def user_setting(folder: bytes, name: str) -> bytes:
+    """A path setting as the user's own git has it for a folder, or b"". Reads only.
+
+    This one call runs with the user's environment and settings, because it asks about them.
+    """
+    env = {k: v for k, v in os.environb.items() if not k.startswith(b"GIT_")}
+    env[b"GIT_OPTIONAL_LOCKS"] = b"0"
+    try:
+        done = subprocess.run(
+            ["git", "config", "--get", "--path", "-z", name],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return b""
+    return done.stdout.rstrip(b"\0") if done.returncode == 0 else b""

@@ -177,12 +177,19 @@ class Objects:
         """Put everything kept so far on disk; with `durable`, past a loss of power too."""
         self._spill()
         if durable:
-            folders = set()
+            folders = {self._objects} if self._fresh else set()
             for path in self._fresh:
-                sync_path(path)
-                folders.add(os.path.dirname(path))
-            for folder in folders | ({self._objects} if folders else set()):
-                sync_path(folder)
+                try:
+                    sync_path(path)
+                    folders.add(os.path.dirname(path))
+                except FileNotFoundError:
+                    # Another process moved it into a pack, which was flushed before.
+                    continue
+            for folder in folders:
+                try:
+                    sync_path(folder)
+                except FileNotFoundError:
+                    continue
         if durable or len(self._fresh) > 10000:
             self._fresh.clear()
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import hooks, timing, trees
+from tests.bench import hooks, restore, timing, trees
 from tests.bench.ours import Takeback, peak_mb
 from tests.bench.peers import OpenCode, PlainGit
 
@@ -137,8 +137,6 @@ def main() -> None:
         if "first" in wanted:
             first(root, work)
         if "restore" in wanted:
-            from tests.bench import restore
-
             restore.report(root, work, args.rounds, table)
             trees.reset(root)
         if "hooks" in wanted:
