@@ -9,12 +9,12 @@ from takeback.tui.text import counted, safe
 
 
 def size(number: int) -> str:
-    """Bytes in words: ``84.0 MB``."""
+    """Bytes in words: ``84.0 MiB``."""
     amount = float(number)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 1000 or unit == "GB":
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
             break
-        amount /= 1000
+        amount /= 1024
     return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
 
 

@@ -34,7 +34,7 @@ def handler(verb: str) -> Handler:
         from importlib import import_module
 
         module = import_module(f"takeback.tui.{_ELSEWHERE[verb]}")
-        found: Handler = getattr(module, verb)
+        found: Handler = getattr(module, verb, unbuilt)
         return found
     return _HERE[verb]
 
