@@ -126,21 +126,27 @@ def main() -> None:
     args = parser.parse_args()
     wanted = args.only or ["snapshots", "first", "restore", "hooks"]
     base = args.trees or Path(tempfile.gettempdir()) / "takeback-bench"
-    root = trees.make(args.tree, base)
-    print(f"tree {args.tree}: {trees.SHAPES[args.tree].files} files in {root}")
+    with trees.alone(base):
+        measure(args.tree, base, args.work, wanted, args.rounds)
+
+
+def measure(name: str, base: Path, where: Path | None, wanted: list[str], rounds: int) -> None:
+    """Run the parts that are wanted on one tree, and leave the tree as it was."""
+    root = trees.make(name, base)
+    print(f"tree {name}: {trees.SHAPES[name].files} files in {root}")
     # Away from the trees: some file systems make files slowly beside very many others.
-    work = Path(tempfile.mkdtemp(prefix="takeback-bench-run-", dir=args.work))
+    work = Path(tempfile.mkdtemp(prefix="takeback-bench-run-", dir=where))
     try:
         if "snapshots" in wanted:
-            snapshots(root, work, args.rounds)
+            snapshots(root, work, rounds)
             trees.reset(root)
         if "first" in wanted:
             first(root, work)
         if "restore" in wanted:
-            restore.report(root, work, args.rounds, table)
+            restore.report(root, work, rounds, table)
             trees.reset(root)
         if "hooks" in wanted:
-            latency(work, base, 4 * args.rounds)
+            latency(work, base, 4 * rounds)
     finally:
         shutil.rmtree(work)
 

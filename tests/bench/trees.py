@@ -6,8 +6,11 @@ a: 1,000 files. b: 20,000 files (about 200 MB) and 30,000 ignored ones. c: 100,0
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import random
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,6 +101,15 @@ def _write(root: Path, shape: Shape) -> None:
 
 def _git(root: Path, *args: str) -> None:
     subprocess.run(["git", "-C", str(root), *args], check=True, env=environment())
+
+
+@contextlib.contextmanager
+def alone(base: Path) -> Iterator[None]:
+    """Only one run at a time uses the trees below `base`."""
+    base.mkdir(parents=True, exist_ok=True)
+    with (base / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def make(name: str, base: Path) -> Path:
