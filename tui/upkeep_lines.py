@@ -62,3 +62,19 @@ def prune_lines(document: dict[str, Any]) -> list[str]:
     if document["stopped"]:
         lines.append(f"{safe(document['stopped'])}.")
     return lines
+
+
+def verify_lines(document: dict[str, Any]) -> list[str]:
+    """What was checked, and one line for each thing that is lost."""
+    checked = f"{counted(document['objects'], 'object')} and {counted(document['refs'], 'ref')}"
+    lines = []
+    for one in document["damage"]:
+        needs = ", ".join(safe(name) for name in one["affected"])
+        lines.append(
+            f"{one['state']}: {safe(one['name'])}" + (f", needed by {needs}" if needs else "")
+        )
+    for one in document["lines"]:
+        lines.append(f"damaged record: {safe(one['file'])}, line {one['line']}")
+    if not document["damage"]:
+        lines.append(f"Checked {checked}: everything that is kept is whole.")
+    return lines

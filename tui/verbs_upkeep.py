@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from takeback.engine.errors import Exit
 from takeback.tui import present, upkeep_lines
@@ -45,11 +45,11 @@ def prune(args: Arguments, out: Output) -> int:
     project = open_project(args, out)
     dry = args.flag("--dry-run")
     if project.store is None:
-        document = {"dry_run": dry, "temporary": 0, "packed": 0, "loose": 0, "freed_bytes": 0}
-        out.answer({**document, "damaged": [], "stopped": ""}, [present.NOTHING_RECORDED])
+        none = {"dry_run": dry, "temporary": 0, "packed": 0, "loose": 0, "freed_bytes": 0}
+        out.answer({**none, "damaged": [], "stopped": ""}, [present.NOTHING_RECORDED])
         return Exit.DONE
     report = clean(project.store, dry)
-    document = {
+    document: dict[str, Any] = {
         "dry_run": report.dry_run,
         "temporary": report.temporary,
         "packed": report.packed,
@@ -59,6 +59,34 @@ def prune(args: Arguments, out: Output) -> int:
         "stopped": report.stopped,
     }
     out.answer(document, upkeep_lines.prune_lines(document))
+    return Exit.DONE
+
+
+def verify(args: Arguments, out: Output) -> int:
+    """Check every kept object; what is lost is a failure, and each loss is listed."""
+    from takeback.engine.upkeep.verify import verify as check
+
+    project = open_project(args, out)
+    if project.store is None:
+        none: list[str] = []
+        out.answer(
+            {"objects": 0, "refs": 0, "damage": none, "lines": none}, [present.NOTHING_RECORDED]
+        )
+        return Exit.DONE
+    report = check(project.store)
+    document: dict[str, Any] = {
+        "objects": report.objects,
+        "refs": report.refs,
+        "damage": [
+            {"name": one.name, "state": one.state, "affected": list(one.affected)}
+            for one in report.damage
+        ],
+        "lines": [{"file": name, "line": number} for name, number in report.lines],
+    }
+    out.lines(upkeep_lines.verify_lines(document))
+    report.require_sound()
+    if out.json:
+        out.document(document)
     return Exit.DONE
 
 
