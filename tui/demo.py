@@ -208,6 +208,18 @@ def prepare(folder: Path, data_dir: str | None) -> list[Files]:
     return states
 
 
+def _program() -> list[str]:
+    """How this program is called from the caller's shell."""
+    from shutil import which
+
+    if which("takeback"):
+        return ["takeback"]
+    called = sys.argv[0]
+    if os.path.basename(called) == "takeback":
+        return [called]
+    return [sys.executable, "-m", "takeback.tui.cli"]
+
+
 class _Story:
     """Plays commands on the demo's project and checks what they leave."""
 
@@ -221,7 +233,7 @@ class _Story:
 
     def command(self, *words: str) -> str:
         """The command line to type for these words."""
-        return shlex.join(["takeback", *self._where, *words])
+        return shlex.join([*_program(), *self._where, *words])
 
     def play(self, *words: str) -> None:
         """Run a command in this process, with its own output.
