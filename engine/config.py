@@ -84,7 +84,9 @@ _CHOICES = {
 }
 _LISTS = {"undo_skip", "roots", "allow_root"}
 _NAMES = tuple(
-    "allow_root" if f.name == "allow_roots" else f.name for f in fields(Config) if f.name != "ignored"
+    "allow_root" if f.name == "allow_roots" else f.name
+    for f in fields(Config)
+    if f.name != "ignored"
 )
 _WIDER = {"agent": 0, "agent+during-call": 1, "all": 2}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -49,6 +50,7 @@ class Scan:
     left_out: dict[bytes, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     touched: list[NotCaptured] = field(default_factory=list)
     rules_changed: bool = False
+    learned: bool = True
 
 
 def _sig(st: os.stat_result) -> tuple[int, ...]:
@@ -114,14 +116,14 @@ class Scanner:
         self.state = state or ScanState()
         self._full = full
         self._limit = config.max_file_size_mb * (1 << 20)
-        self._tracked: frozenset[bytes] | None = None
-        self._tracked_dirs: frozenset[bytes] = frozenset()
         self._candidates: dict[bytes, os.stat_result] = {}
         self._fresh: set[bytes] = set()
         self._left_out: dict[bytes, tuple[str, tuple[int, ...]]] = {}
         self._folders: dict[bytes, Folder] = {}
         self._kept_unread: set[bytes] = set()
         self._ahead: dict[bytes, Entry] = {}
+        self._learned = False
+        self._rules_before = (self.state.excludes, self.state.rules, self.state.tracked_sig)
         self._now = time.time_ns()
         own = os.path.realpath(store.data)
         self._own = own[len(self._top) :] if own.startswith(self._top) else None
@@ -150,9 +152,8 @@ class Scanner:
         before = state.rules
         if tracked_sig != state.tracked_sig or self._first:
             self._load_tracked(git_dir)
-            assert self._tracked is not None
-            names = rules.digest(*sorted(self._tracked))
-            self._store.write("scan/tracked", b"\0".join(sorted(self._tracked)))
+            names = rules.digest(*self._tracked)
+            self._store.write("scan/tracked", b"\0".join(self._tracked))
         else:
             names = state.rules.partition(" ")[0]
         state.rules = f"{names} {rules.digest(own, excludes)}"
@@ -162,32 +163,34 @@ class Scanner:
 
     def _load_tracked(self, git_dir: bytes | None) -> None:
         try:
-            self._tracked = tracked_names(git_dir) if git_dir is not None else frozenset()
+            names = tracked_names(git_dir) if git_dir is not None else frozenset()
         except (IndexUnreadable, OSError):
             # A broken index of the user's: what was known of it before still holds.
-            self._tracked = None
-            self._tracked = self.tracked
+            return
+        self.state.tracked = sorted(names)
 
     @property
-    def tracked(self) -> frozenset[bytes]:
-        """The names in the user's index."""
-        if self._tracked is None:
+    def _tracked(self) -> list[bytes]:
+        """The names in the user's index, sorted."""
+        if self.state.tracked is None:
             try:
                 with open(os.path.join(self._store.scan_dir, b"tracked"), "rb") as file:
-                    self._tracked = frozenset(n for n in file.read().split(b"\0") if n)
+                    self.state.tracked = [n for n in file.read().split(b"\0") if n]
             except FileNotFoundError:
-                self._tracked = frozenset()
-        return self._tracked
+                self.state.tracked = []
+        return self.state.tracked
+
+    def is_tracked(self, path: bytes) -> bool:
+        """Whether the user's index holds a path."""
+        names = self._tracked
+        at = bisect_left(names, path)
+        return at < len(names) and names[at] == path
 
     def _in_tracked(self, folder: bytes) -> bool:
         """Whether the user's index holds something below a folder."""
-        if not self._tracked_dirs and self.tracked:
-            dirs: set[bytes] = set()
-            for name in self.tracked:
-                while (name := name.rpartition(b"/")[0]) and name not in dirs:
-                    dirs.add(name)
-            self._tracked_dirs = frozenset(dirs)
-        return folder in self._tracked_dirs
+        prefix = folder + b"/"
+        at = bisect_left(self._tracked, prefix)
+        return at < len(self._tracked) and self._tracked[at].startswith(prefix)
 
     # --- The walk ----------------------------------------------------------------------------
 
@@ -227,23 +230,15 @@ class Scanner:
         if walk_all:
             return [b""]
         dirty = []
-        lstat, top = os.lstat, self._top
-        for path, known in self.state.folders.items():
-            try:
-                st = lstat(top + path)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            if not stat.S_ISDIR(st.st_mode):
-                continue
-            if (
-                known.ctime_ns == st.st_ctime_ns
-                and known.mtime_ns == st.st_mtime_ns
-                and known.ino == st.st_ino
-                and known.mode == st.st_mode
-            ):
-                self._folders[path] = known
-            else:
-                dirty.append(path)
+        # Relative to an open folder: a short path is looked up faster.
+        top = os.open(self._top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._sort_folders(top, dirty)
+        finally:
+            os.close(top)
+        if not dirty and len(self._folders) == len(self.state.folders):
+            self._left_out.update(self.state.left_out)
+            return dirty
         # Below a folder that is gone or was replaced nothing is known any more.
         real = set(self._folders) | set(dirty)
         gone = set()
@@ -257,6 +252,26 @@ class Scanner:
             if parent in self._folders:
                 self._left_out[path] = item
         return [path for path in dirty if path not in gone]
+
+    def _sort_folders(self, top: int, dirty: list[bytes]) -> None:
+        """Tell the folders whose stat is as it was from those to list again."""
+        look, is_dir = os.stat, stat.S_ISDIR
+        for path, known in self.state.folders.items():
+            try:
+                st = look(path or b".", dir_fd=top, follow_symlinks=False)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if not is_dir(st.st_mode):
+                continue
+            if (
+                known.ctime_ns == st.st_ctime_ns
+                and known.mtime_ns == st.st_mtime_ns
+                and known.ino == st.st_ino
+                and known.mode == st.st_mode
+            ):
+                self._folders[path] = known
+            else:
+                dirty.append(path)
 
     def _walk(self, todo: list[bytes]) -> None:
         """List folders; new ones level by level, so that one question serves a whole level."""
@@ -276,7 +291,7 @@ class Scanner:
             ask = [
                 path
                 for path, _ in files
-                if path not in self.tracked and (all_known or state.find(path) is None)
+                if not self.is_tracked(path) and (all_known or state.find(path) is None)
             ]
             ask += [path + b"/" for path in folders if not self._in_tracked(path)]
             ignored = checker.ignored(ask)
@@ -284,7 +299,7 @@ class Scanner:
             for path, st in files:
                 if path in ignored:
                     continue
-                tracked = path in self.tracked
+                tracked = self.is_tracked(path)
                 if not tracked and stat.S_ISREG(st.st_mode) and st.st_size > self._limit:
                     self._left_out[path] = ("too-large", _sig(st))
                     continue
@@ -353,7 +368,7 @@ class Scanner:
                 self._left_out[path] = ("special", ())
             elif secret_reason(path) and not self._config.store_secrets:
                 self._left_out[path] = ("secret", _sig(st))
-            elif not default_excluded(path, False) or path in self.tracked:
+            elif not default_excluded(path, False) or self.is_tracked(path):
                 files.append((path, st))
 
     def _is_staging(self, path: bytes, name: bytes) -> bool:
@@ -401,10 +416,12 @@ class Scanner:
             new = self._look(path, before, walked_all)
             if isinstance(new, Entry):
                 if before is None or new != before:
+                    self._learned = True
                     state.overlay[path] = new
                 after = new.state
             else:
                 if before is not None:
+                    self._learned = True
                     state.overlay[path] = None
                     if state.base is None or state.base.find(path) is None:
                         del state.overlay[path]
@@ -415,6 +432,13 @@ class Scanner:
                 scan.changes.append(PathChange(path, old, after))
         self._compare_folders(scan)
         self._compare_left_out(scan)
+        scan.learned = (
+            walked_all
+            or self._learned
+            or self._folders != state.folders
+            or self._left_out != state.left_out
+            or (state.excludes, state.rules, state.tracked_sig) != self._rules_before
+        )
         scan.left_out = state.left_out = self._left_out
         state.folders = self._folders
         return scan
@@ -456,7 +480,7 @@ class Scanner:
                 return FileState("unknown", reason="ignored")
         if before is not None and before.matches(st):
             return before
-        if stat.S_ISREG(st.st_mode) and st.st_size > self._limit and path not in self.tracked:
+        if stat.S_ISREG(st.st_mode) and st.st_size > self._limit and not self.is_tracked(path):
             self._left_out[path] = ("too-large", _sig(st))
             return FileState("unknown", reason="too-large")
         if path in self._ahead:

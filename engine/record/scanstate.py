@@ -92,6 +92,7 @@ class ScanState:
         folders: every folder that was walked.
         left_out: paths that are not captured: reason and a fingerprint that shows a touch.
         rules: fingerprint of every rule that decides what is captured.
+        tracked: the names in the user's index, kept in memory only.
     """
 
     def __init__(self) -> None:
@@ -105,6 +106,7 @@ class ScanState:
         self.excludes = b""
         self.tracked_sig: tuple[int, ...] = ()
         self.base: Base | None = None
+        self.tracked: list[bytes] | None = None
 
     def find(self, path: bytes) -> Entry | None:
         """The captured file at a path."""

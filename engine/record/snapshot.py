@@ -176,10 +176,11 @@ class Snapshotter:
         if news or first:
             seq = self._append_parts(state, scan, op, own, first)
             state.seq = seq
-        self._store.set_ref("current", state.tree)
         if lost:
+            self._store.set_ref("current", state.tree)
             scanstate.renew_base(self._store, state)
-        else:
+        elif news or scan.learned:
+            self._store.set_ref("current", state.tree)
             scanstate.save(self._store, state)
         self._remember_stamp()
         missing = [

@@ -60,7 +60,12 @@ def capture(root: bytes) -> State:
                 found[path] = ("link", os.readlink(full))
             else:
                 with open(full, "rb") as file:
-                    found[path] = ("file", file.read(), stat.S_IMODE(info.st_mode), info.st_mtime_ns)
+                    found[path] = (
+                        "file",
+                        file.read(),
+                        stat.S_IMODE(info.st_mode),
+                        info.st_mtime_ns,
+                    )
     return found
 
 
@@ -126,9 +131,7 @@ class Histories(RuleBasedStateMachine):
         self.open = False
 
     @precondition(lambda self: self.open)
-    @rule(
-        name=st.sampled_from(NAMES), data=st.sampled_from(CONTENTS), mode=st.sampled_from(MODES)
-    )
+    @rule(name=st.sampled_from(NAMES), data=st.sampled_from(CONTENTS), mode=st.sampled_from(MODES))
     def agent_edits(self, name: bytes, data: bytes, mode: int) -> None:
         self.calls += 1
         call = f"c{self.calls}"
