@@ -54,6 +54,7 @@ from takeback.engine.undo.prepare import Planner
 
 if TYPE_CHECKING:
     from takeback.engine.model import Call
+    from takeback.engine.upkeep.doctor import Check
 
 
 class Project:
@@ -123,6 +124,16 @@ class Project:
                 "Connect an agent with 'takeback install', or use 'takeback run -- COMMAND'.",
             )
         return self.store
+
+    @staticmethod
+    def doctor(
+        folder: str | bytes | None = None, data_dir: str | bytes | None = None
+    ) -> list[Check]:
+        """Look at everything that recording and undo depend on. Never raises, changes nothing."""
+        from takeback.engine.upkeep import doctor
+
+        here = os.path.abspath(os.fsencode(folder) if folder is not None else b".")
+        return doctor.doctor(here, paths.data_dir(data_dir))
 
     def close(self) -> None:
         """End the reading process of the store, if one runs."""

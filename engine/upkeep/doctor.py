@@ -223,10 +223,11 @@ def _journal(store: Store) -> Iterator[Check]:
         yield Check(name, False, message, "Run 'takeback recover'.")
         return
     lost = []
-    for entry in journal.Journal(store.dir, phase).read().entries:
-        now = _stands(os.path.join(store.root, entry.path))
-        if now not in (_what(entry.expect), _what(entry.want)):
-            lost.append(os.fsdecode(entry.path))
+    found = journal.load(store.dir)
+    for target in found.targets if found is not None else ():
+        now = _stands(os.path.join(store.root, target.path))
+        if now not in (_what(target.expect), _what(target.want)):
+            lost.append(os.fsdecode(target.path))
     shown = ", ".join(repr(path) for path in lost[:20]) or "none of them stands in the way any more"
     more = f" and {len(lost) - 20} more" if len(lost) > 20 else ""
     yield Check(
