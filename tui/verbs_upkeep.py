@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from takeback.engine.errors import Exit
-from takeback.tui import present, upkeep_lines
+from takeback.tui import context, present, upkeep_lines
 from takeback.tui.text import decode, safe
 from takeback.tui.verbs import open_project, opened
 
@@ -106,3 +106,18 @@ def is_pending(project: Project) -> bool:
     from takeback.engine.undo import apply
 
     return project.store is not None and apply.pending(project.store.dir) is not None
+
+
+def doctor(args: Arguments, out: Output) -> int:
+    """Look at everything that recording and undo depend on. Reads only, also where all is broken."""
+    from takeback.engine.upkeep.doctor import doctor as examine
+
+    checks = examine(context.folder(args), context.data(args))
+    document: dict[str, Any] = {
+        "checks": [
+            {"name": one.name, "ok": one.ok, "message": one.message, "fix": one.fix}
+            for one in checks
+        ]
+    }
+    out.answer(document, upkeep_lines.doctor_lines(document))
+    return Exit.DONE

@@ -240,7 +240,7 @@ class _Job:
     def _look(self, at: int, kind: bytes = b"") -> FileState:
         return self.tree.look(self.work.stage + b"/%d" % at + kind)
 
-    # --- Folders that must be opened for a while -----------------------------------------------------
+    # --- Folders that must be opened for a while ---------------------------------------------
 
     def closed_folders(self) -> list[tuple[bytes, int]]:
         """Folders of ours that must be made writable: those that hold a target, and the root."""
@@ -277,7 +277,7 @@ class _Job:
                 wanted = final.get(path, mode) if self.work.phase == "applied" else mode
                 os.fchmod(self.tree.folder(path), mode if wanted is None else wanted)
 
-    # --- Staging -------------------------------------------------------------------------------------
+    # --- Staging -----------------------------------------------------------------------------
 
     def stage(self) -> None:
         """Write everything new beside the project's files, whole and durable."""
@@ -376,7 +376,7 @@ class _Job:
             if not same(self.tree.look(target.path), target.expect):
                 raise _Foreign(target.path)
 
-    # --- Forward -------------------------------------------------------------------------------------
+    # --- Forward -----------------------------------------------------------------------------
 
     def forward(self) -> None:
         """Bring every target to what is wanted; what is so already is left alone.
@@ -527,7 +527,7 @@ class _Job:
         if (target.path, oid) not in self.applied.late:
             self.applied.late.append((target.path, oid))
 
-    # --- Back ----------------------------------------------------------------------------------------
+    # --- Back --------------------------------------------------------------------------------
 
     def back(self) -> bool:
         """Bring every target back to what stood there; True if that worked.
@@ -603,7 +603,7 @@ class _Job:
             return
         self._place(at, target, target.want, target.expect, b".b")
 
-    # --- Ends ----------------------------------------------------------------------------------------
+    # --- Ends --------------------------------------------------------------------------------
 
     def drop(self) -> None:
         """Forget an operation that changed nothing."""

@@ -195,3 +195,23 @@ def test_what_a_project_loosens_waits_for_approval(cli: Run, folder: Path) -> No
     assert document(cli("config", "store_secrets", "--json"))["value"] is False
     cli("config", "approve", "--yes")
     assert document(cli("config", "store_secrets", "--json"))["value"] is True
+
+
+def test_the_store_can_be_looked_at_checked_and_cleaned(cli: Run, folder: Path) -> None:
+    for verb in ("storage", "prune", "verify", "recover", "doctor"):
+        document(cli(verb, "--json"))
+        cli(verb)
+    edit(cli, folder, "s", b"f", b"x\n")
+    (project,) = document(cli("storage", "--json"))["projects"]
+    assert project["root"] == str(folder)
+    assert {"sessions", "snapshots", "bytes", "oldest", "note"} <= set(project)
+    assert document(cli("prune", "--dry-run", "--json"))["dry_run"] is True
+    assert document(cli("verify", "--json"))["damage"] == []
+    for check in document(cli("doctor", "--json"))["checks"]:
+        assert {"name", "ok", "message", "fix"} == set(check)
+    assert b"No operation was left half way." in cli("recover").stdout
+    for damaged in (folder.parent / "data").glob("projects/*/git/objects/??/*"):
+        damaged.chmod(0o600)
+        damaged.write_bytes(b"")
+    error = document(cli("verify", "--json", code=1))["error"]
+    assert error["code"] == 1
