@@ -109,7 +109,7 @@ def is_pending(project: Project) -> bool:
 
 
 def doctor(args: Arguments, out: Output) -> int:
-    """Look at everything that recording and undo depend on. Reads only, also where all is broken."""
+    """Look at everything that recording and undo depend on; reads only."""
     from takeback.engine.upkeep.doctor import doctor as examine
 
     checks = examine(context.folder(args), context.data(args))
