@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from takeback.engine.store.store import Store
 
 RACY_NS = 20_000_000
-"""Two changes within one tick of the kernel's clock (at most 10 ms) may have the same times."""
+"""Two changes within one tick of the kernel's clock (at most 10 ms) may have the same times. The
+ctime alone counts: a program can put back the mtime, and every change renews the ctime."""
 
 MARKER = b"takeback-staging"
 
@@ -89,7 +90,7 @@ def read_entry(objects: Objects, path: bytes, st: os.stat_result, now_ns: int) -
 
 
 def _entry(st: os.stat_result, oid: str, now_ns: int) -> Entry:
-    young = max(st.st_mtime_ns, st.st_ctime_ns) > now_ns - RACY_NS
+    young = st.st_ctime_ns > now_ns - RACY_NS
     return Entry(
         st.st_mode,
         st.st_size,
@@ -339,7 +340,7 @@ class Scanner:
             self._kept_unread.add(folder + b"/")
             self._folders[folder] = Folder(st.st_mode, st.st_mtime_ns, 0, st.st_ino)
             return
-        young = max(st.st_mtime_ns, st.st_ctime_ns) > self._now - RACY_NS
+        young = st.st_ctime_ns > self._now - RACY_NS
         ctime = 0 if young else st.st_ctime_ns
         self._folders[folder] = Folder(st.st_mode, st.st_mtime_ns, ctime, st.st_ino)
         prefix = folder + b"/" if folder else b""

@@ -12,6 +12,7 @@ import marshal
 import os
 import stat
 import struct
+import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from takeback.engine.store.store import Store
 
 _MAGIC = b"takeback scan 1\n"
+_SETTLED_NS = 2_000_000_000
 _RECORD = struct.Struct("<IqqqQII20s")
 
 
@@ -222,14 +224,17 @@ def save(store: Store, state: ScanState) -> None:
 def renew_base(store: Store, state: ScanState) -> None:
     """Fold the overlay into a new base and write its index; then drop the old one.
 
-    Files too young to trust stay in the overlay, so the index never vouches for one.
+    Git compares whole seconds (unless it was built otherwise), so only a file whose last change
+    lies some seconds back may be left to it: any later change then shows in another second of its
+    ctime, which no program can set. Younger files stay in the overlay, compared to the nanosecond.
     """
+    settled = time.time_ns() - _SETTLED_NS
     entries: dict[bytes, bytes] = dict(state.base.records) if state.base is not None else {}
     keep: dict[bytes, Entry | None] = {}
     for path, entry in state.overlay.items():
         if entry is None:
             entries.pop(path, None)
-        elif entry.ctime_ns == 0:
+        elif entry.ctime_ns == 0 or entry.ctime_ns > settled:
             entries.pop(path, None)
             keep[path] = entry
         else:
