@@ -120,6 +120,8 @@ class Event:
             a prompt to it instead of opening another.
         pid: the process whose end ends the turn, 0 when unknown.
         background: for ``end``: work goes on after the agent said that it ended.
+        continues: for ``begin``: a prompt that the agent sent to itself; it opens a turn only where
+            none is open.
     """
 
     kind: EventKind
@@ -139,6 +141,7 @@ class Event:
     text: str = ""
     interrupted: bool = False
     background: bool = False
+    continues: bool = False
 
 
 # --- The timeline --------------------------------------------------------------------------------

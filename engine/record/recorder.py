@@ -96,6 +96,25 @@ def feed(
         store.close()
 
 
+def mark_failure(data: bytes, session: str, text: str) -> None:
+    """Note in a session's open turn that an event of it was lost: its capture is incomplete.
+
+    Raises:
+        TakebackError, OSError: the note cannot be written either.
+    """
+    turn = openturn.load(data, session)
+    if turn is None:
+        return
+    store = Store.open(os.fsencode(turn.root), data)
+    if store is None:
+        return
+    store.lock.wait_s = 1.0
+    with store.lock:
+        record = {"seq": store.next_seq()[0], "t": time.time_ns(), "e": "note"}
+        name = paths.key_of(session.encode("utf-8", "surrogateescape"))
+        store.append(f"ledger/{name}.jsonl", {**record, "turn": turn.turn, "text": _clean(text)})
+
+
 class Recorder:
     """Records the events of one project. Every call needs the store's lock."""
 
@@ -132,6 +151,8 @@ class Recorder:
     # --- Turns -------------------------------------------------------------------------------
 
     def _begin(self, event: Event, turn: OpenTurn | None, missing: bool = False) -> Begun:
+        if turn is not None and event.continues:
+            return Begun(turn.turn, turn.n, True, ())
         if turn is not None and event.kind == "begin" and event.key and event.key == turn.key:
             self._line(
                 turn.session, {"e": "prompt", "turn": turn.turn, "text": _clean(event.prompt)}

@@ -446,18 +446,21 @@ class Planner:
         situations = [
             Situation(path, tuple(value), self.now(path)) for path, value in spans.items()
         ]
-        label = f"just before {request.op}"
+        label = request.op
         plan = self._settle("restore", label, later[0].session, situations, request)
         if not plan.writes and not plan.conflicts:
             raise NothingToDo(
-                f"The files are as they were {label} already. Nothing was changed.",
+                f"The files are as they were before {label} already. Nothing was changed.",
                 "See 'takeback history'.",
             )
         left = {e.path for e in plan.entries if e.action in ("keep", "conflict")}
         net_takes, net_gives = _net(later)
         return replace(
             plan,
-            asks=(f"{_files(len(plan.writes))} would return to what stood {label}.", *plan.asks),
+            asks=(
+                f"{_files(len(plan.writes))} would return to what stood before {label}.",
+                *plan.asks,
+            ),
             dirs=self._with_parents(plan, [d for d in dirs.values() if d.before != d.after]),
             takes=tuple(t for t in net_gives if t[1] not in left),
             gives=tuple(g for g in net_takes if g[1] not in left),

@@ -74,18 +74,11 @@ def prune(store: Store, dry_run: bool = False) -> PruneReport:
     """
     if dry_run:
         sound, damaged = _sort(store)
-        wanted = len(sound) if len(sound) >= _WORTH else 0
         found = sum(1 for _ in _temporary(store))
-        stopped = _short(store) if wanted else ""
-        return PruneReport(
-            True,
-            found,
-            0 if stopped else wanted,
-            _count(store) - wanted,
-            0,
-            tuple(damaged),
-            stopped,
-        )
+        stopped = _short(store) if len(sound) >= _WORTH else ""
+        packed = len(sound) if len(sound) >= _WORTH and not stopped else 0
+        left = _count(store) - packed
+        return PruneReport(True, found, packed, left, 0, tuple(damaged), stopped)
     try:
         return _prune(store)
     except OSError as error:

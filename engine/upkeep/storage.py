@@ -129,8 +129,8 @@ def _use(folder: bytes, seen: set[tuple[int, int]], skip: bytes = b"") -> int:
             with os.scandir(at) as entries:
                 for entry in entries:
                     if entry.path == skip:
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
+                        total += _own(skip, seen)
+                    elif entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     else:
                         total += _own(entry.path, seen)
