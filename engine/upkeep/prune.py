@@ -32,6 +32,8 @@ _BATCH_OBJECTS = 1500
 _BATCH_BYTES = 24 << 20
 _LARGE = 8 << 20
 _YOUNG_S = 3600
+_PAUSE_S = 0.06
+"""Whoever waits for the lock looks again within this time."""
 _NEW = re.compile(rb".*\.new-\d+")
 
 
@@ -106,8 +108,7 @@ def _prune(store: Store) -> PruneReport:
     if len(sound) >= _WORTH:
         while sound and not stopped:
             if packed:
-                # Whoever waits for the lock looks again within this time.
-                time.sleep(0.06)
+                time.sleep(_PAUSE_S)
             with store.lock:
                 stopped = _short(store)
                 if not stopped:
