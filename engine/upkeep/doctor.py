@@ -108,7 +108,7 @@ def doctor(folder: bytes, data: bytes, agents: Agents | None = None) -> list[Che
     look("hooks", lambda: _hook_errors(data, store))
     if agents is not None:
         root = place.path if place is not None else folder
-        look("agents", lambda: [Check(*entry) for entry in agents(root)])
+        look("agents", lambda: (Check(*entry) for entry in agents(root)))
     return found
 
 
