@@ -7,7 +7,7 @@ few modules below, does not pay for them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from takeback.engine.errors import TakebackError

@@ -7,9 +7,30 @@ nanoseconds since the epoch. Object ids are 40 hex characters of SHA-1, as git w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-StateKind = Literal["file", "link", "dir", "special", "absent", "unknown"]
+from takeback.engine.facts import (
+    ABSENT,
+    EMPTY_TREE,
+    HARMLESS_REASONS,
+    DirChange,
+    Event,
+    FileState,
+    NotCaptured,
+    PathChange,
+    same,
+)
+
+if TYPE_CHECKING:
+    from takeback.engine.facts import CallKind
+
+__all__ = [
+    "ABSENT", "AGENT_EVIDENCE", "EMPTY_TREE", "HARMLESS_REASONS", "PRECEDENCE", "Action", "Call",
+    "CallKind",
+    "Change", "DirChange", "Event", "Evidence", "FileState", "NotCaptured", "OnConflict",
+    "Operation", "OperationKind", "Outcome", "PathChange", "Plan", "PlanEntry", "Request",
+    "Segment", "Selection", "Session", "Step", "Turn", "Warning_", "same",
+]  # fmt: skip
 
 Evidence = Literal[
     "tool-edit", "traced-call", "mixed", "during-call", "not-by-call", "outside-calls", "no-record"
@@ -26,123 +47,6 @@ PRECEDENCE: Final[tuple[Evidence, ...]] = (
     "outside-calls",
     "no-record",
 )
-
-Reason = Literal[
-    "too-large",
-    "unreadable",
-    "special",
-    "nested",
-    "ignored",
-    "excluded",
-    "secret",
-    "outside-project",
-    "inside-git",
-    "fuse",
-    "failed",
-]
-HARMLESS_REASONS: Final = frozenset({"ignored", "excluded", "secret", "special"})
-"""Reasons that leave a snapshot complete: these paths are never captured by design."""
-
-EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-
-
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """What stands at one path.
-
-    Attributes:
-        kind: ``absent`` is proven absence; ``unknown`` means nobody looked (see ``reason``), and
-            must never be read as absence.
-        mode: permission bits (``0o7777``); 0 for links and for kinds without content.
-        oid: blob id of the bytes, or of a link's target.
-        mtime_ns: modification time; never part of equality of content, see `same`.
-        reason: for ``unknown`` only, why it was not captured.
-    """
-
-    kind: StateKind
-    mode: int = 0
-    oid: str = ""
-    mtime_ns: int = 0
-    reason: str = ""
-
-    @property
-    def has_content(self) -> bool:
-        return self.kind in ("file", "link")
-
-
-ABSENT: Final = FileState("absent")
-
-
-def same(a: FileState, b: FileState) -> bool:
-    """Whether two known states hold the same kind, bytes and mode (times aside)."""
-    return a.kind == b.kind and a.oid == b.oid and a.mode == b.mode and a.kind != "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class NotCaptured:
-    """A path that a snapshot does not hold; ``dir/`` with a slash for a folder, ``./`` for all."""
-
-    path: bytes
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DirChange:
-    """A folder that appeared, vanished or changed its mode; ``None`` means absent."""
-
-    path: bytes
-    before: int | None
-    after: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PathChange:
-    """One path between two snapshots."""
-
-    path: bytes
-    before: FileState
-    after: FileState
-
-
-# --- Recording -----------------------------------------------------------------------------------
-
-EventKind = Literal["begin", "tool-begin", "tool-end", "step", "end", "session-end"]
-CallKind = Literal["edit", "shell", "other"]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What an agent (or a script) reports, the same for every agent.
-
-    Attributes:
-        folder: where the agent works; paths that are relative are relative to it.
-        key: the agent's own id of the turn: a second ``begin`` with the key of the open turn adds
-            a prompt to it instead of opening another.
-        pid: the process whose end ends the turn, 0 when unknown.
-        background: for ``end``: work goes on after the agent said that it ended.
-        continues: for ``begin``: a prompt that the agent sent to itself; it opens a turn only where
-            none is open.
-    """
-
-    kind: EventKind
-    session: str
-    folder: bytes
-    agent: str = ""
-    prompt: str = ""
-    title: str = ""
-    key: str = ""
-    pid: int = 0
-    call: str = ""
-    tool: str = ""
-    call_kind: CallKind | None = None
-    paths: tuple[bytes, ...] = ()
-    command: str = ""
-    failed: bool = False
-    text: str = ""
-    interrupted: bool = False
-    background: bool = False
-    continues: bool = False
-
 
 # --- The timeline --------------------------------------------------------------------------------
 

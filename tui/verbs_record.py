@@ -6,11 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 from takeback.engine.errors import Exit, UsageError
-from takeback.engine.model import CallKind, Event, EventKind
+from takeback.engine.facts import Event
 from takeback.engine.record import recorder
 from takeback.tui import context
 
 if TYPE_CHECKING:
+    from takeback.engine.facts import CallKind, EventKind
     from takeback.tui.arguments import Arguments
     from takeback.tui.output import Output
 

@@ -6,12 +6,14 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
-from takeback.engine.model import ABSENT, DirChange, FileState, NotCaptured, PathChange
+from takeback.engine.facts import ABSENT, DirChange, FileState, NotCaptured, PathChange
 from takeback.engine.store.objects import StoreError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from takeback.engine.store.store import Store
 
 _INLINE = 40

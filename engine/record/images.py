@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import time
-from typing import TYPE_CHECKING
 
 from takeback.engine.config import secret_reason
-from takeback.engine.model import ABSENT, FileState
-from takeback.engine.record.scan import read_entry
+from takeback.engine.facts import ABSENT, FileState
+from takeback.engine.record.files import read_blob
 from takeback.engine.store import paths
 from takeback.engine.store.objects import StoreError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.engine.config import Config
     from takeback.engine.store.store import Store
@@ -53,11 +52,14 @@ def capture(store: Store, config: Config, path: bytes, limited: bool = True) -> 
         if state is None or state.find(path) is None:
             return FileState("unknown", reason="too-large")
     try:
-        return read_entry(store.objects, full, st, time.time_ns()).state
+        oid, st, _ = read_blob(store.objects, full, st)
     except FileNotFoundError:
         return ABSENT
     except (PermissionError, StoreError):
         return FileState("unknown", reason="unreadable")
+    if stat.S_ISLNK(st.st_mode):
+        return FileState("link", 0, oid, st.st_mtime_ns)
+    return FileState("file", stat.S_IMODE(st.st_mode), oid, st.st_mtime_ns)
 
 
 def has_link_parent(root: bytes, path: bytes) -> bool:

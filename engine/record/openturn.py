@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 from takeback.engine.store import paths
 from takeback.engine.store.store import make_private, write_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-@dataclass(slots=True)
+
 class OpenTurn:
     """State of an open turn.
 
@@ -26,20 +27,42 @@ class OpenTurn:
         ended: the agent said that the turn ended while work of it goes on.
     """
 
-    session: str
-    root: str
-    turn: str
-    n: int
-    agent: str = ""
-    key: str = ""
-    pid: int = 0
-    pid_start: str = ""
-    last_ns: int = 0
-    calls: dict[str, list[Any]] = field(default_factory=dict)
-    shards: list[str] = field(default_factory=list)
-    images: dict[str, list[Any]] = field(default_factory=dict)
-    steps: int = 0
-    ended: bool = False
+    __slots__ = (
+        "agent", "calls", "ended", "images", "key", "last_ns", "n", "pid", "pid_start", "root",
+        "session", "shards", "steps", "turn",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        session: str,
+        root: str,
+        turn: str,
+        n: int,
+        agent: str = "",
+        key: str = "",
+        pid: int = 0,
+        pid_start: str = "",
+        last_ns: int = 0,
+        calls: dict[str, list[Any]] | None = None,
+        shards: list[str] | None = None,
+        images: dict[str, list[Any]] | None = None,
+        steps: int = 0,
+        ended: bool = False,
+    ) -> None:
+        self.session = session
+        self.root = root
+        self.turn = turn
+        self.n = n
+        self.agent = agent
+        self.key = key
+        self.pid = pid
+        self.pid_start = pid_start
+        self.last_ns = last_ns
+        self.calls = calls or {}
+        self.shards = shards or []
+        self.images = images or {}
+        self.steps = steps
+        self.ended = ended
 
 
 def _folder(data: bytes) -> bytes:

@@ -8,28 +8,28 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from takeback.engine.errors import TakebackError, UsageError
-from takeback.engine.model import Event, FileState, NotCaptured
+from takeback.engine.facts import Event, FileState, NotCaptured
+from takeback.engine.frozen import Frozen
 from takeback.engine.record import codec, images, openturn
 from takeback.engine.record.openturn import OpenTurn
-from takeback.engine.record.snapshot import Snapshot, Snapshotter
 from takeback.engine.store import paths
 from takeback.engine.store.objects import format_tree
 from takeback.engine.store.store import Store
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from takeback.engine.config import Config
+    from takeback.engine.record.snapshot import Snapshot, Snapshotter
 
 _SHARD = 48
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Frozen):
     """The answer to a begin: what the turn's first snapshot holds, and why it failed if it did."""
 
     turn: str
@@ -124,7 +124,16 @@ class Recorder:
         self._store = store
         self._config = config
         self._root = root
-        self.snapshots = snapshotter or Snapshotter(store, config, root)
+        self._snapshots = snapshotter
+
+    @property
+    def snapshots(self) -> Snapshotter:
+        """Loaded when an event needs a scan: most do not, and agents wait for each."""
+        if self._snapshots is None:
+            from takeback.engine.record.snapshot import Snapshotter
+
+            self._snapshots = Snapshotter(self._store, self._config, self._root)
+        return self._snapshots
 
     def handle(self, event: Event) -> Begun | None:
         """Record one event; see `feed`."""

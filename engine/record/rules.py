@@ -10,10 +10,10 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from takeback.engine.store.git import Git, GitError, user_setting
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
 

@@ -15,18 +15,19 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from takeback.engine.config import default_excluded, secret_reason
 from takeback.engine.errors import TakebackError
-from takeback.engine.model import ABSENT, DirChange, FileState, NotCaptured, PathChange, same
+from takeback.engine.facts import ABSENT, DirChange, FileState, NotCaptured, PathChange, same
 from takeback.engine.record import bulk, rules, scanstate
+from takeback.engine.record.files import read_blob, signature
 from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
 from takeback.engine.record.scanstate import Entry, Folder, ScanState
 from takeback.engine.store import paths
 from takeback.engine.store.git import Git, finish
 from takeback.engine.store.objects import Objects, StoreError, object_id
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.engine.config import Config
     from takeback.engine.store.store import Store
@@ -54,39 +55,10 @@ class Scan:
     learned: bool = True
 
 
-def _sig(st: os.stat_result) -> tuple[int, ...]:
-    return (st.st_mode, st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
-
-
 def read_entry(objects: Objects, path: bytes, st: os.stat_result, now_ns: int) -> Entry:
-    """Read a file or link into the store.
-
-    Raises:
-        OSError: it cannot be read (any more).
-        StoreError: it changed while it was read, three times over.
-    """
-    if stat.S_ISLNK(st.st_mode):
-        oid = objects.write("blob", os.readlink(path))
-        return _entry(st, oid, now_ns)
-    for _ in range(3):
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            st = os.fstat(fd)
-            if not stat.S_ISREG(st.st_mode):
-                raise OSError(22, "Not a regular file any more")
-            try:
-                oid = objects.write_file(fd, st.st_size)
-            except StoreError:
-                continue
-            after = os.fstat(fd)
-        finally:
-            os.close(fd)
-        if _sig(after) == _sig(st):
-            return _entry(st, oid, now_ns)
-        now_ns = 0
-    if oid:
-        return _entry(after, oid, 0)
-    raise StoreError("A file kept changing while it was read.")
+    """Read a file or link into the store; see `files.read_blob` for errors."""
+    oid, st, still = read_blob(objects, path, st)
+    return _entry(st, oid, now_ns if still else 0)
 
 
 def _entry(st: os.stat_result, oid: str, now_ns: int) -> Entry:
@@ -145,7 +117,7 @@ class Scanner:
         tracked_sig: tuple[int, ...] = ()
         if git_dir is not None:
             try:
-                tracked_sig = _sig(os.stat(os.path.join(git_dir, b"index")))
+                tracked_sig = signature(os.stat(os.path.join(git_dir, b"index")))
             except OSError:
                 tracked_sig = ()
         config = self._config
@@ -230,7 +202,7 @@ class Scanner:
     def _check_folders(self, walk_all: bool) -> list[bytes]:
         if walk_all:
             return [b""]
-        dirty = []
+        dirty: list[bytes] = []
         # Relative to an open folder: a short path is looked up faster.
         top = os.open(self._top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -302,7 +274,7 @@ class Scanner:
                     continue
                 tracked = self.is_tracked(path)
                 if not tracked and stat.S_ISREG(st.st_mode) and st.st_size > self._limit:
-                    self._left_out[path] = ("too-large", _sig(st))
+                    self._left_out[path] = ("too-large", signature(st))
                     continue
                 self._candidates[path] = st
                 if state.find(path) is None:
@@ -368,7 +340,7 @@ class Scanner:
             elif not stat.S_ISREG(st.st_mode) and not stat.S_ISLNK(st.st_mode):
                 self._left_out[path] = ("special", ())
             elif secret_reason(path) and not self._config.store_secrets:
-                self._left_out[path] = ("secret", _sig(st))
+                self._left_out[path] = ("secret", signature(st))
             elif not default_excluded(path, False) or self.is_tracked(path):
                 files.append((path, st))
 
@@ -482,7 +454,7 @@ class Scanner:
         if before is not None and before.matches(st):
             return before
         if stat.S_ISREG(st.st_mode) and st.st_size > self._limit and not self.is_tracked(path):
-            self._left_out[path] = ("too-large", _sig(st))
+            self._left_out[path] = ("too-large", signature(st))
             return FileState("unknown", reason="too-large")
         if path in self._ahead:
             return self._ahead[path]
@@ -563,7 +535,7 @@ class Scanner:
             if reason not in ("too-large", "secret"):
                 continue
             try:
-                now = _sig(os.lstat(self._top + path))
+                now = signature(os.lstat(self._top + path))
             except OSError:
                 del self._left_out[path]
                 scan.touched.append(NotCaptured(path, reason))

@@ -16,7 +16,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from takeback.engine.model import FileState
+from takeback.engine.facts import FileState
 from takeback.engine.record.gitindex import StatLike, format_index
 from takeback.engine.store.store import write_file
 

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from takeback.engine.errors import TakebackError
-from takeback.engine.model import (
-    EMPTY_TREE,
-    HARMLESS_REASONS,
-    FileState,
-    NotCaptured,
-    PathChange,
-)
+from takeback.engine.facts import EMPTY_TREE, HARMLESS_REASONS, FileState, NotCaptured, PathChange
+from takeback.engine.frozen import Frozen
 from takeback.engine.record import codec, scanstate
 from takeback.engine.record.scan import FuseBlown, Scan, Scanner
 from takeback.engine.store.git import Git
 from takeback.engine.store.objects import Objects, StoreError, format_tree, parse_tree
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from takeback.engine.config import Config
     from takeback.engine.record.scanstate import ScanState
     from takeback.engine.store.paths import Root
@@ -34,8 +30,7 @@ if TYPE_CHECKING:
 RENEW_ABOVE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Frozen):
     """What one look at the project yielded.
 
     Attributes:

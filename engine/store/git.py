@@ -7,10 +7,13 @@ prompt, pager or helper takes part; every call has a deadline and its error text
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 
 from takeback.engine.errors import TakebackError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
 
 MINIMUM = (2, 30)
 
@@ -96,6 +99,8 @@ class Git:
         Raises:
             GitError: there is no git that can be started.
         """
+        import subprocess
+
         if _timed_out:
             raise GitTimeout("An earlier git call did not answer; no other was tried.")
         try:
@@ -139,6 +144,8 @@ def finish(
     timeout_s: float = 60.0,
 ) -> bytes:
     """Collect the output of a process from `Git.start`; see `Git.run` for errors."""
+    import subprocess
+
     global _timed_out
     try:
         out, err = process.communicate(stdin, timeout_s)
@@ -164,6 +171,8 @@ def version() -> tuple[int, ...]:
     Raises:
         GitError: there is none, or it does not say.
     """
+    import subprocess
+
     try:
         done = subprocess.run(
             ["git", "--version"], capture_output=True, env=environment(), timeout=5, check=False
@@ -185,6 +194,8 @@ def user_setting(folder: bytes, name: str) -> bytes:
 
     This one call runs with the user's environment and settings, because it asks about them.
     """
+    import subprocess
+
     env = {k: v for k, v in os.environb.items() if not k.startswith(b"GIT_")}
     env[b"GIT_OPTIONAL_LOCKS"] = b"0"
     try:

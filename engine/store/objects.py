@@ -12,11 +12,11 @@ import mmap
 import os
 import struct
 import zlib
-from typing import TYPE_CHECKING
 
 from takeback.engine.errors import TakebackError
-from takeback.engine.model import EMPTY_TREE
+from takeback.engine.facts import EMPTY_TREE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 

@@ -10,9 +10,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from takeback.engine.errors import UsageError
+from takeback.engine.frozen import Frozen
 
 STAGING_PREFIX = b".takeback-"
 """Names of staging folders begin with this; they are never captured nor listed."""
@@ -20,8 +20,7 @@ STAGING_PREFIX = b".takeback-"
 PROJECT_FILE = b".takeback.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Frozen):
     """A project's root.
 
     Attributes:

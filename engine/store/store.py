@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from takeback.engine.errors import TakebackError
 from takeback.engine.store import paths
 from takeback.engine.store.lock import Lock
 from takeback.engine.store.objects import Objects, StoreError, sync_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMAT = 1
 
@@ -236,11 +238,11 @@ class Store:
         """The last sequence number and the last turn number given out."""
         try:
             with open(self.path("counters"), "rb") as file:
-                match = re.fullmatch(rb"(\d{20}) (\d{20})\n", file.read())
+                text = file.read()
         except FileNotFoundError:
-            match = None
-        if match is not None:
-            return int(match[1]), int(match[2])
+            text = b""
+        if len(text) == 42 and text[:20].isdigit() and text[21:41].isdigit():
+            return int(text[:20]), int(text[21:41])
         return self._count_again()
 
     def _count_again(self) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from takeback.engine.errors import NothingToDo, TakebackError, UsageError
+from takeback.engine.frozen import changed
 from takeback.engine.model import (
     AGENT_EVIDENCE,
     Change,
@@ -196,7 +197,7 @@ class Planner:
             if candidate == path:
                 continue
             owned = any(c.path == candidate for c in turn.changes)
-            if not owned and same(replace(self.now(candidate), mode=left.mode), left):
+            if not owned and same(changed(self.now(candidate), mode=left.mode), left):
                 found.append(candidate)
         return found[0] if len(found) == 1 else None
 
