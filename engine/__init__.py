@@ -10,6 +10,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from takeback.engine.errors import TakebackError
     from takeback.engine.model import Event, Request
     from takeback.engine.project import Project

@@ -6,9 +6,12 @@ Nothing of what an edit writes is kept from a payload: the files themselves are 
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from takeback.engine.model import CallKind, Event, EventKind
+from takeback.engine.facts import CallKind, Event, EventKind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 EDITS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit"})
 READERS = frozenset(

@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any
 
-from takeback.engine.model import Event
+from takeback.engine.facts import Event
+from takeback.engine.frozen import changed
 from takeback.engine.store import paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _LARGEST = 64 << 20
 _WAIT_S = 10.0
@@ -76,13 +80,11 @@ def translate(agent: str, payload: Any) -> list[Event]:
     """
     if agent != "claude":
         raise ValueError(f"takeback knows no agent {agent!r}")
-    from dataclasses import replace
-
     from takeback.engine.agents import claude
 
     pid = _pid("CLAUDE_PID")
     return [
-        replace(event, pid=pid) if event.kind in ("begin", "tool-begin") else event
+        changed(event, pid=pid) if event.kind in ("begin", "tool-begin") else event
         for event in claude.translate(payload)
     ]
 
