@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT", "AGENT_EVIDENCE", "EMPTY_TREE", "HARMLESS_REASONS", "PRECEDENCE", "Action", "Call",
-    "CallKind",
     "Change", "DirChange", "Event", "Evidence", "FileState", "NotCaptured", "OnConflict",
     "Operation", "OperationKind", "Outcome", "PathChange", "Plan", "PlanEntry", "Request",
     "Segment", "Selection", "Session", "Step", "Turn", "Warning_", "same",

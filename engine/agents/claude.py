@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 
-from takeback.engine.facts import CallKind, Event, EventKind
+from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from takeback.engine.facts import CallKind, EventKind
 
 EDITS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit"})
 READERS = frozenset(

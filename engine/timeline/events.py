@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from takeback.engine.model import CallKind, DirChange, FileState, NotCaptured, PathChange
+from takeback.engine.model import DirChange, FileState, NotCaptured, PathChange
 from takeback.engine.record import codec
 from takeback.engine.store.objects import StoreError
 
 if TYPE_CHECKING:
+    from takeback.engine.facts import CallKind
     from takeback.engine.store.store import Store
 
 FOREVER = 1 << 62
