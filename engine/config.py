@@ -7,52 +7,58 @@ hook reads the settings; the TOML parser is loaded only where a file exists.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-import re
+import stat
 import sys
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
 
 from takeback.engine.errors import UsageError
-from takeback.engine.model import Selection
+from takeback.engine.frozen import Frozen, changed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from takeback.engine.model import Selection
 
 PROJECT_FILE = b".takeback.toml"
 
-_SECRET = re.compile(
-    rb"(?:^|/)(?:"
-    rb"\.env(?:\.(?!(?:example|sample|template)$)[^/]*)?"
-    rb"|[^/]*\.(?:pem|key|p12|pfx|jks)"
-    rb"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*"
-    rb"|\.netrc|\.npmrc|\.pypirc|\.git-credentials"
-    rb")$",
-    re.IGNORECASE | re.DOTALL,
+_LARGEST_FILE = 1 << 20
+"""A settings file of more bytes is none."""
+
+_SECRET_ENDS = (b".pem", b".key", b".p12", b".pfx", b".jks")
+_SECRET_STARTS = (b".env.", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519")
+_SECRET_NAMES = frozenset({b".env", b".netrc", b".npmrc", b".pypirc", b".git-credentials"})
+_NO_SECRETS = frozenset({b".env.example", b".env.sample", b".env.template"})
+_EXCLUDED_DIRS = frozenset(
+    {b"node_modules", b".venv", b"venv", b"dist", b"build", b"target", b"__pycache__"}
 )
-_EXCLUDED_DIR = re.compile(rb"(?:^|/)(?:node_modules|\.venv|venv|dist|build|target|__pycache__)$")
-_EXCLUDED_FILE = re.compile(
-    rb"(?:^|/)(?:[^/]*\.(?:log|tmp|temp)|\.DS_Store|Thumbs\.db)$", re.DOTALL
-)
+_EXCLUDED_ENDS = (b".log", b".tmp", b".temp")
+_EXCLUDED_NAMES = frozenset({b".DS_Store", b"Thumbs.db"})
 
 
 class ConfigError(UsageError):
     """A settings file cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Frozen):
     """Every setting with its default.
 
     Attributes:
-        undo_skip: names or patterns of files that undo leaves alone.
-        allow_root: folders that may be projects although they hold a home folder.
+        undo_skip: names or patterns of files that undo leaves alone and lists as kept.
+        default_undo_skip: whether names that are mostly built or downloaded (`default_excluded`)
+            are passed over where the user's git does not track them.
+        allow_roots: ``allow_root`` in the file: folders that may be projects although they hold a
+            home folder.
         ignored: sentences about values that do not count, and why.
     """
 
     snapshots: bool = True
     default_select: Selection = "agent"
     undo_skip: tuple[str, ...] = ()
-    default_undo_skip: bool = False
+    default_undo_skip: bool = True
     max_file_size_mb: int = 10
     snapshot_file_count_cap: int = 50_000
     snapshot_total_size_cap_mb: int = 1024
@@ -76,30 +82,54 @@ class Config:
     def allow_root(self) -> tuple[bytes, ...]:
         return tuple(os.fsencode(os.path.expanduser(path)) for path in self.allow_roots)
 
+    def passed_over(self, path: bytes, is_dir: bool) -> bool:
+        """Whether an untracked path is left out of scans because of its name."""
+        return self.default_undo_skip and default_excluded(path, is_dir)
+
 
 _CHOICES = {
     "default_select": ("agent", "agent+during-call", "all"),
     "restore_mtime": ("exact", "now"),
     "glyphs": ("unicode", "ascii"),
 }
-_LISTS = {"undo_skip", "roots", "allow_root"}
+_LISTS = ("undo_skip", "roots", "allow_root")
+_FOLDERS = ("roots", "allow_root")
+_MOST = 1_000_000_000
+"""No number may be larger: some are multiplied to bytes and nanoseconds."""
 _NAMES = tuple(
-    "allow_root" if f.name == "allow_roots" else f.name
-    for f in fields(Config)
-    if f.name != "ignored"
+    "allow_root" if name == "allow_roots" else name
+    for name in Config.__match_args__
+    if name != "ignored"
 )
+_GUARDS = ("snapshots", "dependency_guard", "tell_agent")
+_LIMITS = (
+    "max_file_size_mb",
+    "snapshot_file_count_cap",
+    "snapshot_total_size_cap_mb",
+    "max_disk_mb_per_project",
+    "max_disk_mb_total",
+    "max_turn_age_days",
+    "gc_interval_turns",
+)
+_NOTHING = "Nothing was done."
+_IGNORED = "It was ignored."
 _WIDER = {"agent": 0, "agent+during-call": 1, "all": 2}
 
 
 def secret_reason(path: bytes) -> bool:
     """Whether a file's name says that it holds secrets: its bytes are kept nowhere."""
-    return _SECRET.search(path) is not None
+    name = path.rpartition(b"/")[2].lower()
+    if name in _NO_SECRETS:
+        return False
+    return name in _SECRET_NAMES or name.startswith(_SECRET_STARTS) or name.endswith(_SECRET_ENDS)
 
 
 def default_excluded(path: bytes, is_dir: bool) -> bool:
     """Whether a name is passed over by default when the user's git does not track it."""
-    pattern = _EXCLUDED_DIR if is_dir else _EXCLUDED_FILE
-    return pattern.search(path) is not None
+    name = path.rpartition(b"/")[2]
+    if is_dir:
+        return name in _EXCLUDED_DIRS
+    return name.endswith(_EXCLUDED_ENDS) or name in _EXCLUDED_NAMES
 
 
 def config_dir() -> bytes:
@@ -113,7 +143,10 @@ def config_dir() -> bytes:
     elif os.name == "nt":
         base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
     else:
-        base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        base = os.environ.get("XDG_CONFIG_HOME", "")
+        if not os.path.isabs(base):
+            # A relative one does not count: it would take the settings from wherever we stand.
+            base = os.path.join(home, ".config")
     return os.fsencode(os.path.join(base, "takeback"))
 
 
@@ -125,31 +158,49 @@ def default_of(key: str) -> Any:
     return getattr(Config(), "allow_roots" if key == "allow_root" else key)
 
 
+def _bytes_of(path: bytes) -> bytes | None:
+    """What a settings file holds, None where there is none; never waits for a pipe's writer.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        data = file.read(_LARGEST_FILE + 1)
+    if len(data) > _LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_FILE} bytes")
+    return data
+
+
 def _read(path: bytes) -> tuple[dict[str, Any], bytes] | None:
     """The values of a settings file and its bytes.
 
     Raises:
         ConfigError: it is there and cannot be used.
     """
+    shown = repr(os.fsdecode(path))
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        data = _bytes_of(path)
     except OSError as error:
         raise ConfigError(
-            f"The settings file {os.fsdecode(path)!r} cannot be read: {error.strerror}. "
-            "Nothing was done."
+            f"The settings file {shown} cannot be read: {error.strerror}. {_NOTHING}",
+            "Mend the file, or move it away.",
         ) from error
+    if data is None:
+        return None
     import tomllib
 
     try:
         return tomllib.loads(data.decode("utf-8")), data
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ConfigError(
-            f"The settings file {os.fsdecode(path)!r} is not valid TOML: {error}. "
-            "Nothing was done.",
-            "Mend the file.",
+            f"The settings file {shown} is not valid TOML: {said}. {_NOTHING}", "Mend the file."
         ) from error
 
 
@@ -164,56 +215,75 @@ def check(key: str, value: Any) -> Any:
 
         near = difflib.get_close_matches(key, _NAMES, 1)
         hint = f"Did you mean {near[0]!r}?" if near else "See 'takeback config' for the settings."
-        raise ConfigError(f"There is no setting {key!r}. It was ignored.", hint)
+        raise ConfigError(f"There is no setting {key!r}. {_IGNORED}", hint)
     default = default_of(key)
     if key in _LISTS:
-        if isinstance(value, str):
-            value = [value]
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise ConfigError(f"The setting {key!r} takes a list of texts. It was ignored.")
+        return _checked_list(key, value)
     if key in _CHOICES:
-        if value in _CHOICES[key]:
+        # A value that cannot be hashed, or equals one of another type, is none of the choices.
+        if isinstance(value, str) and value in _CHOICES[key]:
             return value
         raise ConfigError(
-            f"The setting {key!r} takes one of {', '.join(_CHOICES[key])}. It was ignored."
+            f"The setting {key!r} takes one of {', '.join(_CHOICES[key])}. {_IGNORED}"
         )
     if isinstance(default, bool):
         if isinstance(value, bool):
             return value
-        raise ConfigError(f"The setting {key!r} takes true or false. It was ignored.")
+        raise ConfigError(f"The setting {key!r} takes true or false. {_IGNORED}")
     if isinstance(default, int):
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
             return value
-        raise ConfigError(f"The setting {key!r} takes a whole number from 0. It was ignored.")
+        raise ConfigError(f"The setting {key!r} takes a whole number from 1 to {_MOST}. {_IGNORED}")
     if isinstance(value, str):
         return value
-    raise ConfigError(f"The setting {key!r} takes a text. It was ignored.")
+    raise ConfigError(f"The setting {key!r} takes a text. {_IGNORED}")
+
+
+def _checked_list(key: str, value: Any) -> tuple[str, ...]:
+    """A list of patterns or folders.
+
+    Raises:
+        ConfigError: something else, an empty text, or a folder that depends on where we stand.
+    """
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"The setting {key!r} takes a list of texts. {_IGNORED}")
+    for item in value:
+        if not item.strip() or "\0" in item:
+            raise ConfigError(f"The setting {key!r} takes no empty text. {_IGNORED}")
+        if key in _FOLDERS and not os.path.isabs(os.path.expanduser(item)):
+            raise ConfigError(
+                f"The setting {key!r} takes whole paths, not {item!r}. {_IGNORED}",
+                "Begin it with '/' or '~/'.",
+            )
+    return tuple(value)
 
 
 def loosens(key: str, value: Any, current: Any) -> bool:
-    """Whether a checked value protects less than the current one."""
-    if key == "snapshots":
-        return current and not value
+    """Whether a checked value protects less than the current one.
+
+    Larger limits capture more and smaller ones less; either may be what harms (a full disk, or a
+    file that is not kept), so that any other limit counts.
+    """
+    if key in _GUARDS:
+        return bool(current and not value)
     if key == "default_select":
         return _WIDER[value] > _WIDER[current]
-    if key == "store_secrets":
-        return value and not current
-    if key in ("max_file_size_mb", "snapshot_file_count_cap", "snapshot_total_size_cap_mb"):
+    if key in ("store_secrets", "auto_include_deps", "default_undo_skip"):
+        return bool(value and not current)
+    if key == "restore_mtime":
+        return bool(value == "now" and current != "now")
+    if key in _LIMITS:
         return bool(value != current)
-    if key in ("max_disk_mb_per_project", "max_disk_mb_total", "max_turn_age_days"):
-        return bool(value != current)
-    if key in ("allow_root", "roots"):
+    if key in _LISTS:
+        # What undo skips is not taken back; a root that is allowed is written to.
         return bool(set(value) - set(current))
-    if key in ("undo_skip",):
-        return False
-    if key == "dependency_guard":
-        return current and not value
     return False
 
 
 def _set(config: Config, key: str, value: Any) -> Config:
-    return replace(config, **{"allow_roots" if key == "allow_root" else key: value})
+    return changed(config, **{"allow_roots" if key == "allow_root" else key: value})
 
 
 def get(config: Config, key: str) -> Any:
@@ -227,8 +297,13 @@ def names() -> tuple[str, ...]:
     return _NAMES
 
 
-def load(root: bytes | None, data: bytes) -> Config:
+def load(root: bytes | None, data: bytes, *, forgiving: bool = False) -> Config:
     """The settings for a project (or, without a root, the user's own).
+
+    Args:
+        data: the data folder, where approvals are.
+        forgiving: for recording, which must go on: a user's file that cannot be used is named in
+            `Config.ignored`, and the defaults hold, all of which protect.
 
     Raises:
         ConfigError: the user's file cannot be used. A project's file that cannot be used is ignored
@@ -237,7 +312,13 @@ def load(root: bytes | None, data: bytes) -> Config:
     config = Config()
     ignored: list[str] = []
     own = user_file()
-    found = _read(own)
+    try:
+        found = _read(own)
+    except ConfigError as error:
+        if not forgiving:
+            raise
+        found = None
+        ignored.append(error.message.replace(_NOTHING, "The defaults are used."))
     for key, value in (found[0] if found else {}).items():
         try:
             config = _set(config, key, check(key, value))
@@ -245,7 +326,7 @@ def load(root: bytes | None, data: bytes) -> Config:
             ignored.append(f"{os.fsdecode(own)}: {error.message} {error.hint}".strip())
     if root is not None:
         config = _with_project(config, root, data, ignored)
-    return replace(config, ignored=tuple(ignored))
+    return changed(config, ignored=tuple(ignored)) if ignored else config
 
 
 def _with_project(config: Config, root: bytes, data: bytes, ignored: list[str]) -> Config:
@@ -253,7 +334,7 @@ def _with_project(config: Config, root: bytes, data: bytes, ignored: list[str]) 
     try:
         found = _read(path)
     except ConfigError as error:
-        ignored.append(error.message.replace("Nothing was done.", "It was ignored."))
+        ignored.append(error.message.replace(_NOTHING, _IGNORED))
         return config
     if found is None:
         return config
@@ -265,14 +346,16 @@ def _with_project(config: Config, root: bytes, data: bytes, ignored: list[str]) 
         except ConfigError as error:
             ignored.append(f".takeback.toml: {error.message} {error.hint}".strip())
             continue
-        if loosens(key, checked, get(config, key)) and not approved:
+        current = get(config, key)
+        if key in _LISTS:
+            # Never fewer than the user's own.
+            checked = tuple(dict.fromkeys((*current, *checked)))
+        if loosens(key, checked, current) and not approved:
             ignored.append(
                 f".takeback.toml: {key} would lower the protection and was ignored. "
                 "Approve the file with 'takeback config approve'."
             )
             continue
-        if key == "undo_skip":
-            checked = tuple(dict.fromkeys((*config.undo_skip, *checked)))
         config = _set(config, key, checked)
     return config
 
@@ -281,7 +364,7 @@ def _approvals(data: bytes) -> dict[str, str]:
     try:
         with open(os.path.join(data, b"approvals.json"), "rb") as file:
             found = json.loads(file.read())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
