@@ -244,6 +244,8 @@ class Plan:
         takes: (turn id, path) pairs that no longer stand once this is applied.
         gives: (turn id, path) pairs that stand again.
         targets: turn ids this plan was made for.
+        outputs_newer: a shell call ran after an edit that is taken back: what it built may be newer
+            than the files put back.
         stopped: nothing of the target is in the selection; the walk ends here without a change.
     """
 
@@ -261,6 +263,7 @@ class Plan:
     reverses: str = ""
     effects: tuple[str, ...] = ()
     stopped: bool = False
+    outputs_newer: bool = False
 
     @property
     def writes(self) -> tuple[PlanEntry, ...]:

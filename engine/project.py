@@ -474,7 +474,7 @@ class Project:
         objects.flush(durable=True)
         self.snapshots.take(op=name, own=_own(operation))
         notes = [f"{os.fsdecode(path)!r}: {text}" for text, path in applied.notes]
-        if plan.effects:
+        if plan.outputs_newer:
             notes.append("Build outputs may be newer than the files that were put back.")
         return Outcome(plan, name, safety, tuple(notes))
 

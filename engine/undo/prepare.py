@@ -148,6 +148,7 @@ class Planner:
             takes=takes,
             targets=tuple(turn.id for turn in found.turns),
             effects=_effects(found.turns),
+            outputs_newer=_outputs_newer(found),
         )
 
     def _left(self, change: Change) -> PlanEntry:
@@ -581,6 +582,13 @@ def _effects(turns: Iterable[Turn]) -> tuple[str, ...]:
     return tuple(
         call.command or call.tool for turn in turns for call in turn.calls if call.kind == "shell"
     )
+
+
+def _outputs_newer(found: Target) -> bool:
+    """Whether a shell call began after the first edit that is taken back."""
+    edits = [s.since_ns for part in found.parts for s in part.segments if s.evidence == "tool-edit"]
+    shells = [c.begun_ns for turn in found.turns for c in turn.calls if c.kind == "shell"]
+    return bool(edits and shells) and max(shells) > min(edits)
 
 
 def _net(
