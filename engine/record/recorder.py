@@ -68,7 +68,7 @@ def feed(
     turn = openturn.load(data, event.session)
     if turn is None and event.kind in ("end", "session-end"):
         return None
-    config = load_config(None, data)
+    config = load_config(None, data, forgiving=True)
     if turn is not None:
         path = os.fsencode(turn.root)
         root = paths.Root(path, os.path.join(path, b".git") if paths.has_git(path) else None, "")
@@ -79,7 +79,7 @@ def feed(
                 f"Nothing is recorded here: {root.refused}.",
                 "Work in a folder below it, or name it in allow_root.",
             )
-    config = load_config(root.path, data)
+    config = load_config(root.path, data, forgiving=True)
     store = Store.open(root.path, data, create=True)
     assert store is not None
     store.lock.wait_s, store.lock.notify = wait_s, notify

@@ -121,7 +121,11 @@ class Scanner:
             except OSError:
                 tracked_sig = ()
         config = self._config
-        own = f"{config.max_file_size_mb} {config.store_secrets}".encode()
+        own = b"%d %d %d" % (
+            config.max_file_size_mb,
+            config.store_secrets,
+            config.default_undo_skip,
+        )
         before = state.rules
         if tracked_sig != state.tracked_sig or self._first:
             self._load_tracked(git_dir)
@@ -334,14 +338,14 @@ class Scanner:
                     continue
                 if all_known or path not in self.state.folders:
                     tracked = self._in_tracked(path)
-                    if not tracked and default_excluded(path, True):
+                    if not tracked and self._config.passed_over(path, True):
                         continue
                     folders.append(path)
             elif not stat.S_ISREG(st.st_mode) and not stat.S_ISLNK(st.st_mode):
                 self._left_out[path] = ("special", ())
             elif secret_reason(path) and not self._config.store_secrets:
                 self._left_out[path] = ("secret", signature(st))
-            elif not default_excluded(path, False) or self.is_tracked(path):
+            elif not self._config.passed_over(path, False) or self.is_tracked(path):
                 files.append((path, st))
 
     def _is_staging(self, path: bytes, name: bytes) -> bool:
@@ -511,7 +515,7 @@ class Scanner:
                     files.append((path, self._store.objects.read(entry.oid)))
         folder = rules.old_rules(self._store, files)
         return rules.IgnoreCheck(self._store, folder).ignored(fresh) | {
-            path for path in fresh if default_excluded(path, False)
+            path for path in fresh if _passed_over(path)
         }
 
     def _compare_folders(self, scan: Scan) -> None:
@@ -552,3 +556,12 @@ class Scanner:
 def _reported(out: bytes) -> list[bytes]:
     fields = out.split(b"\0")
     return fields[1::2]
+
+
+def _passed_over(path: bytes) -> bool:
+    """Whether its name, or that of a folder around it, may have kept a file out of earlier scans."""
+    at = path
+    while at := at.rpartition(b"/")[0]:
+        if default_excluded(at, True):
+            return True
+    return default_excluded(path, False)
