@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(out, error)
     except KeyboardInterrupt:
         return _failed(out, _interrupted())
+    except OSError as error:
+        return _failed(out, _unusable(error))
     except Exception as error:
         if os.environ.get("TAKEBACK_DEBUG") == "1":
             raise
@@ -55,6 +57,17 @@ def _interrupted() -> TakebackError:
     error = TakebackError("Interrupted. Nothing was changed.")
     error.code = Exit.INTERRUPTED
     return error
+
+
+def _unusable(error: OSError) -> TakebackError:
+    """What the system refused, where nobody below knew a better sentence."""
+    name = error.filename
+    where = f" ({os.fsdecode(name)!r})" if isinstance(name, str | bytes) else ""
+    return TakebackError(
+        f"The system refused what was needed: {error.strerror or error}{where}. "
+        "The command did not finish.",
+        "Check that place, its permissions and the free space; takeback doctor says more.",
+    )
 
 
 def _internal(error: Exception) -> TakebackError:

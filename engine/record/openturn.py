@@ -77,12 +77,38 @@ def _path(data: bytes, session: str) -> bytes:
 def _load(path: bytes) -> OpenTurn | None:
     try:
         with open(path, "rb") as file:
-            return OpenTurn(**json.loads(file.read()))
+            return parse(file.read())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, TypeError):
+    except (OSError, ValueError):
         # Damaged: the ledger closes such a turn as one whose end is missing.
         return None
+
+
+def parse(text: bytes) -> OpenTurn:
+    """The open turn that a file holds.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        turn = OpenTurn(**json.loads(text))
+    except (TypeError, RecursionError) as error:
+        raise ValueError("no open turn") from error
+    empty = OpenTurn("", "", "", 0)
+    for name in OpenTurn.__slots__:
+        if type(getattr(turn, name)) is not type(getattr(empty, name)):
+            raise ValueError(name)
+    numbers = (turn.n, turn.pid, turn.last_ns, turn.steps)
+    if not (turn.session and turn.root.startswith("/") and turn.turn) or min(numbers) < 0:
+        raise ValueError("no open turn")
+    if not all(isinstance(v, list) and len(v) == 4 for v in turn.calls.values()):
+        raise ValueError("calls")
+    if not all(isinstance(v, list) and len(v) == 2 for v in turn.images.values()):
+        raise ValueError("images")
+    if not all(isinstance(oid, str) and len(oid) == 40 for oid in turn.shards):
+        raise ValueError("shards")
+    return turn
 
 
 def load(data: bytes, session: str) -> OpenTurn | None:

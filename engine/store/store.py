@@ -153,7 +153,7 @@ class Store:
             return store
         except OSError as error:
             raise _unwritable(folder, error) from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise StoreError(
                 f"The file project.json of the store {os.fsdecode(folder)!r} is damaged. "
                 "Nothing was changed.",
@@ -227,7 +227,7 @@ class Store:
                 continue
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 record = None
             if isinstance(record, dict):
                 yield record

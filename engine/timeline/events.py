@@ -146,6 +146,7 @@ def read(store: Store) -> Log:
     log.sessions.sort(key=lambda s: s.seq)
     for line in store.lines("snapshots.jsonl", note):
         try:
+            _check(line)
             log.records.append(
                 Record(
                     int(line["seq"]),
@@ -158,10 +159,35 @@ def read(store: Store) -> Log:
                 )
             )
         except (KeyError, ValueError, TypeError, StoreError):
-            note("snapshots.jsonl", int(line.get("seq", 0)) if isinstance(line, dict) else 0)
+            note("snapshots.jsonl", _number(line))
     log.records.sort(key=lambda r: r.seq)
     _bound_records(log)
     return log
+
+
+def _number(line: dict[str, Any]) -> int:
+    seq = line.get("seq")
+    return seq if isinstance(seq, int) else 0
+
+
+def _check(line: dict[str, Any]) -> None:
+    """Refuse a line whose values are not of the types that everything above relies on.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for key in ("seq", "n", "t", "snap"):
+        value = line.get(key, 0)
+        if value is None and key == "snap":
+            continue
+        if type(value) is not int or not 0 <= value < FOREVER:
+            raise ValueError(key)
+    tree = line.get("tree")
+    if tree is not None and not (isinstance(tree, str) and len(tree) == 40 and tree.isalnum()):
+        raise ValueError("tree")
+    for key in ("nc", "delta", "dirs", "touched"):
+        if not isinstance(line.get(key, ""), list | str):
+            raise ValueError(key)
 
 
 def _bound_records(log: Log) -> None:
@@ -203,6 +229,7 @@ def _read_session(store: Store, name: str, note: Any) -> RawSession | None:
     calls: dict[tuple[str, str], RawCall] = {}
     for line in store.lines(name, note):
         try:
+            _check(line)
             kind = line["e"]
             if kind == "session":
                 if session is None:
@@ -221,7 +248,7 @@ def _read_session(store: Store, name: str, note: Any) -> RawSession | None:
             else:
                 _event(turns[line["turn"]], calls, line)
         except (KeyError, ValueError, TypeError):
-            note(name, int(line.get("seq", 0)) if isinstance(line.get("seq"), int) else 0)
+            note(name, _number(line))
     return session
 
 

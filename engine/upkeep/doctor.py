@@ -307,10 +307,10 @@ def _damaged_open(data: bytes) -> Iterator[Check]:
         path = os.path.join(folder, name)
         try:
             with open(path, "rb") as file:
-                openturn.OpenTurn(**json.loads(file.read()))
+                openturn.parse(file.read())
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError):
             message = f"{os.fsdecode(path)!r} is damaged, so its turn counts as interrupted."
             yield Check("open turns", False, message, "Delete that file.")
 
@@ -392,7 +392,7 @@ def _last_records(path: bytes) -> list[dict[str, Any]]:
     for line in lines:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             found.append(record)

@@ -79,7 +79,7 @@ def _root(folder: bytes) -> tuple[bytes, str]:
         return b"", "no project.json: the store was never finished"
     except OSError as error:
         return b"", f"project.json cannot be read: {error.strerror}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return b"", "project.json is damaged"
     if not isinstance(found, int) or found > FORMAT:
         return root, f"format {found}: a newer takeback wrote it"
@@ -114,7 +114,7 @@ def _time(line: bytes) -> str | None:
     try:
         at = json.loads(line)["t"]
         return timestamp(at) if isinstance(at, int) and at > 0 else None
-    except (ValueError, KeyError, TypeError, OverflowError, OSError):
+    except (ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
         return None
 
 
