@@ -559,7 +559,7 @@ def _reported(out: bytes) -> list[bytes]:
 
 
 def _passed_over(path: bytes) -> bool:
-    """Whether its name, or that of a folder around it, may have kept a file out of earlier scans."""
+    """Whether a file's name, or a folder's around it, may have kept it out of earlier scans."""
     at = path
     while at := at.rpartition(b"/")[0]:
         if default_excluded(at, True):
