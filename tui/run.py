@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from takeback.engine.errors import TakebackError, UsageError
-from takeback.engine.model import Event
+from takeback.engine.facts import Event
 from takeback.engine.record import recorder
 from takeback.tui import context
 
