@@ -174,11 +174,11 @@ def _check(line: dict[str, Any]) -> None:
     """Refuse a line whose values are not of the types that everything above relies on.
 
     Raises:
-        ValueError: one is not.
+        KeyError, ValueError: one is missing or is not.
     """
-    for key in ("seq", "n", "t", "snap"):
-        value = line.get(key, 0)
-        if value is None and key == "snap":
+    for key in ("seq", "t", "n", "snap"):
+        value = line[key] if key in ("seq", "t") else line.get(key)
+        if value is None and key in ("n", "snap"):
             continue
         if type(value) is not int or not 0 <= value < FOREVER:
             raise ValueError(key)
@@ -315,6 +315,8 @@ def _event(turn: RawTurn, calls: dict[tuple[str, str], RawCall], line: dict[str,
             turn.end = line
     elif kind == "background":
         turn.background = True
+    elif kind == "resumed":
+        turn.background = False
     elif kind == "prompt":
         turn.prompt = f"{turn.prompt}\n{line['text']}"
     elif kind == "note":

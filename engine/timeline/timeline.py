@@ -18,6 +18,7 @@ from takeback.engine.model import (
     Turn,
 )
 from takeback.engine.record import codec
+from takeback.engine.store.objects import StoreError
 from takeback.engine.timeline import origin
 from takeback.engine.timeline.events import Log, RawCall, RawSession, RawTurn
 
@@ -166,7 +167,12 @@ def _missing(
     """What the turn's snapshots do not hold, once per path, and whether capture was complete."""
     items: dict[bytes, NotCaptured] = {}
     for record in (raw.begin, raw.end or {}):
-        for item in codec.unpack_missing(codec.get_list(store, record.get("nc", []))):
+        try:
+            known = codec.unpack_missing(codec.get_list(store, record.get("nc", [])))
+        except (StoreError, TypeError, ValueError, AttributeError):
+            # What was left out is lost: nobody may conclude that it was nothing.
+            known = [NotCaptured(b"./", "failed")]
+        for item in known:
             items.setdefault(item.path, item)
     for item in unseen:
         items.setdefault(item.path, item)
