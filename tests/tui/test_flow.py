@@ -177,7 +177,7 @@ def test_settings_are_shown_and_changed_in_the_users_own_file(cli: Run, folder: 
     cli("config", "theme", "nord")
     assert own.read_text() == 'theme = "nord"\n'
     assert cli("config", "theme").stdout == b'"nord"\n'
-    cli("config", "undo_skip", "notes/*")
+    cli("config", "undo_skip", "notes/*", "--yes")
     assert document(cli("config", "undo_skip", "--json"))["value"] == ["notes/*"]
     before = own.read_bytes()
     cli("config", "snapshots", "false", code=4)
