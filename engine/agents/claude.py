@@ -11,18 +11,22 @@ from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
     from takeback.engine.facts import CallKind, EventKind
 
 EDITS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit"})
+SHELLS = frozenset({"Bash", "PowerShell"})
 READERS = frozenset(
     {
         "Agent",
         "AskUserQuestion",
+        "BashOutput",
         "ExitPlanMode",
         "Glob",
         "Grep",
+        "KillShell",
         "LS",
         "NotebookRead",
         "Read",
@@ -32,6 +36,7 @@ READERS = frozenset(
         "TaskGet",
         "TaskList",
         "TaskOutput",
+        "TaskStop",
         "TaskUpdate",
         "TodoWrite",
         "ToolSearch",
@@ -41,8 +46,12 @@ READERS = frozenset(
 )
 """Tools known not to write files themselves; what a subagent does has calls of its own."""
 
-_SYNTHETIC = ("<task-notification>",)
+NEEDS_TURN = frozenset({"UserPromptSubmit", "PostToolBatch", "SubagentStop"})
+"""Events whose meaning depends on what the session has open."""
+
+_NOTIFICATION = "<task-notification>"
 _ERROR = "<tool_use_error>"
+_OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "error"})
 
 
 def _text(value: Any) -> str:
@@ -53,105 +62,147 @@ def _map(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _maps(value: Any) -> list[dict[str, Any]]:
+    return [_map(item) for item in value] if isinstance(value, list) else []
+
+
+def _raw(text: str) -> bytes:
+    """A path as bytes; text that no file system holds gives a path that does not exist."""
+    text = text.replace("\0", "\ufffd")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
 def call_kind(tool: str) -> CallKind | None:
     """What kind of call a tool makes; None for tools that nobody knows."""
     if tool in EDITS:
         return "edit"
-    if tool == "Bash" or tool.startswith("mcp__"):
+    if tool in SHELLS or tool.startswith("mcp__"):
         return "shell"
     return "other" if tool in READERS else None
 
 
-def translate(payload: Any) -> list[Event]:
-    """The events of one hook call, in order; none for what says nothing about files."""
+def translate(payload: Any, running: Collection[str] | None = None) -> list[Event]:
+    """The events of one hook call, in order; none for what says nothing about files.
+
+    Args:
+        running: the calls that run in the session's open turn, or None if it has no open turn;
+            looked at only for the events in `NEEDS_TURN`.
+    """
     data = _map(payload)
     session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
     if not session or not folder:
         return []
     name = _text(data.get("hook_event_name"))
+    here = _Place(session, os.path.abspath(_raw(folder)), _text(data.get("prompt_id")))
     if name == "UserPromptSubmit":
-        prompt = _text(data.get("prompt"))
-        own = prompt.lstrip().startswith(_SYNTHETIC)
-        return [
-            _event(
-                "begin", session, folder, agent="claude", prompt="" if own else prompt,
-                key=_text(data.get("prompt_id")), continues=own,
-            )
-        ]  # fmt: skip
+        return _prompt(here, _text(data.get("prompt")), running or ())
     if name == "PreToolUse":
-        return _begin(session, folder, data)
+        return here.begin(data)
     if name == "PostToolUse":
         if _map(data.get("tool_response")).get("backgroundTaskId"):
-            # The command goes on: its window stays open until the turn's end.
+            # The command goes on: its window stays open until it is reported, or the turn's end.
             return []
-        return _end(session, folder, data, failed=False)
+        return here.end(data, failed=False)
     if name == "PostToolUseFailure":
-        return _end(session, folder, data, failed=True)
+        return here.end(data, failed=True)
     if name == "PostToolBatch":
-        return _batch(session, folder, data)
+        return _batch(here, data, running)
     if name == "Stop":
-        tasks = data.get("background_tasks")
-        return [
-            _event(
-                "end", session, folder, text=_text(data.get("last_assistant_message")),
-                background=isinstance(tasks, list) and bool(tasks),
-            )
-        ]  # fmt: skip
+        tasks = _maps(data.get("background_tasks"))
+        goes_on = any(_text(task.get("status")).lower() not in _OVER for task in tasks)
+        text = _text(data.get("last_assistant_message"))
+        return [here.event("end", text=text, background=goes_on)]
+    if name == "SubagentStop" and running is not None:
+        # A subagent's answers are not told apart from the agent's own; its work is one step.
+        return [here.event("step", text=_text(data.get("last_assistant_message")))]
     if name == "SessionEnd":
-        return [_event("session-end", session, folder)]
+        return [here.event("session-end")]
     return []
 
 
-def _event(kind: EventKind, session: str, folder: str, **fields: Any) -> Event:
-    return Event(kind, session, os.fsencode(folder.replace("\0", "")), **fields)
+class _Place:
+    """Where an event comes from: what all events of one payload have in common."""
+
+    def __init__(self, session: str, folder: bytes, key: str) -> None:
+        self._session = session
+        self._folder = folder
+        self._key = key
+
+    def event(self, kind: EventKind, **fields: Any) -> Event:
+        return Event(kind, self._session, self._folder, agent="claude", key=self._key, **fields)
+
+    def begin(self, data: dict[str, Any]) -> list[Event]:
+        """The begin of a call, unless it has no id."""
+        return self._call("tool-begin", data)
+
+    def end(self, data: dict[str, Any], failed: bool) -> list[Event]:
+        """The end of a call; with all that its begin says, which may have been missed."""
+        return self._call("tool-end", data, failed=failed)
+
+    def _call(self, kind: EventKind, data: dict[str, Any], **more: Any) -> list[Event]:
+        call, tool = _text(data.get("tool_use_id")), _text(data.get("tool_name"))
+        if not call:
+            return []
+        tool_input = _map(data.get("tool_input"))
+        does = call_kind(tool)
+        paths = _paths(tool_input) if does in ("edit", "other") else ()
+        if does == "edit" and not paths:
+            # An edit of we do not know what: all that changes meanwhile may be its work.
+            does = None
+        command = _text(tool_input.get("command")) if tool in SHELLS else ""
+        return [
+            self.event(
+                kind, call=call, tool=tool, call_kind=does, paths=paths, command=command, **more
+            )
+        ]
 
 
 def _paths(tool_input: dict[str, Any]) -> tuple[bytes, ...]:
-    found = []
-    for key in ("file_path", "notebook_path"):
-        path = _text(tool_input.get(key))
-        if path and "\0" not in path:
-            found.append(path.encode("utf-8", "surrogateescape"))
-    return tuple(found)
+    found = (_text(tool_input.get(key)) for key in ("file_path", "notebook_path"))
+    return tuple(_raw(path) for path in found if path)
 
 
-def _begin(session: str, folder: str, data: dict[str, Any]) -> list[Event]:
-    call, tool = _text(data.get("tool_use_id")), _text(data.get("tool_name"))
-    if not call:
-        return []
-    tool_input = _map(data.get("tool_input"))
-    kind = call_kind(tool)
-    return [
-        _event(
-            "tool-begin", session, folder, agent="claude", call=call, tool=tool, call_kind=kind,
-            paths=_paths(tool_input) if kind in ("edit", "other") else (),
-            command=_text(tool_input.get("command")) if kind == "shell" else "",
-        )
-    ]  # fmt: skip
+def _prompt(here: _Place, prompt: str, running: Collection[str]) -> list[Event]:
+    """A prompt. One that the agent sends to itself, because work in the background has ended, goes
+    on with the open turn and ends the call that it is about."""
+    if not prompt.lstrip().startswith(_NOTIFICATION):
+        return [here.event("begin", prompt=prompt)]
+    events = []
+    call = _tag(prompt, "tool-use-id")
+    if call in running:
+        events.append(here.event("tool-end", call=call, failed=_tag(prompt, "status") == "failed"))
+    return [*events, here.event("begin", prompt=_tag(prompt, "summary"), continues=True)]
 
 
-def _end(session: str, folder: str, data: dict[str, Any], failed: bool) -> list[Event]:
-    begun = _begin(session, folder, data)
-    if not begun:
-        return []
-    first = begun[0]
-    return [
-        _event(
-            "tool-end", session, folder, agent="claude", call=first.call, tool=first.tool,
-            call_kind=first.call_kind, paths=first.paths, command=first.command, failed=failed,
-        )
-    ]  # fmt: skip
+def _tag(text: str, name: str) -> str:
+    return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
 
 
-def _batch(session: str, folder: str, data: dict[str, Any]) -> list[Event]:
-    """The end of a model answer. A failed edit shows here only, and in no other hook."""
+def _batch(here: _Place, data: dict[str, Any], running: Collection[str] | None) -> list[Event]:
+    """The end of a model answer, and of the calls whose own end was not reported.
+
+    A call that was refused (an edit whose old text is absent) has no other hook than this.
+    """
     events: list[Event] = []
-    calls = data.get("tool_calls")
-    for call in calls if isinstance(calls, list) else []:
-        item = _map(call)
-        if _ERROR in _text(item.get("tool_response")):
-            events.extend(_begin(session, folder, item))
-            events.extend(_end(session, folder, item, failed=True))
-    if not data.get("agent_id"):
-        events.append(_event("step", session, folder))
+    wrote = False
+    for item in _maps(data.get("tool_calls")):
+        call, tool = _text(item.get("tool_use_id")), _text(item.get("tool_name"))
+        failed = _text(item.get("tool_response")).startswith(_ERROR)
+        wrote = wrote or call_kind(tool) != "other"
+        if running is not None and call in running:
+            if tool not in SHELLS:
+                # A shell command may go on in the background.
+                events.extend(here.end(item, failed=failed))
+        elif running is not None and failed and tool in EDITS:
+            refused = {"call": call, "tool": tool, "call_kind": "other"}
+            paths = _paths(_map(item.get("tool_input")))
+            if call:
+                # Known ones are left as they are: every event is idempotent by its call.
+                events.append(here.event("tool-begin", paths=paths, **refused))
+                events.append(here.event("tool-end", paths=paths, failed=True, **refused))
+    if not data.get("agent_id") and (running is not None or wrote):
+        events.append(here.event("step"))
     return events

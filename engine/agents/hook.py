@@ -19,34 +19,49 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LARGEST = 64 << 20
+_LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
 
 
 def main(agent: str, data_dir: str | None = None) -> int:
     """Record the event on standard input; always 0."""
-    data = paths.data_dir(data_dir)
+    data = b""
     name = session = ""
+    recorded = True
     try:
+        data = paths.data_dir(data_dir)
+        if os.isatty(0):
+            raise ValueError("a hook is called by the agent, with the event on standard input")
         payload = json.loads(_read())
         name, session = _field(payload, "hook_event_name"), _field(payload, "session_id")
-        for event in translate(agent, payload):
+        if not name or not session:
+            raise ValueError("the payload names no event or no session")
+        for event in translate(agent, payload, data):
             from takeback.engine.record.recorder import feed
 
+            recorded = event.kind == "begin"
             feed(event, data, _WAIT_S)
-    except Exception as error:
-        log_error(data, agent, name, error)
-        if session:
+    except (Exception, KeyboardInterrupt) as error:
+        if data and (recorded or not _is_refusal(error)):
+            log_error(data, agent, name, error)
+        if data and session:
             _mark(data, session, error)
     return 0
 
 
-def _mark(data: bytes, session: str, error: BaseException) -> None:
-    from takeback.engine.errors import TakebackError
-    from takeback.engine.record.recorder import mark_failure
+def _is_refusal(error: BaseException) -> bool:
+    """Whether nothing may be recorded there: said once a turn, not for each of its calls."""
+    from takeback.engine.errors import UsageError
 
+    return isinstance(error, UsageError)
+
+
+def _mark(data: bytes, session: str, error: BaseException) -> None:
     try:
+        from takeback.engine.record.recorder import mark_failure
+
         mark_failure(data, session, f"an event was not recorded: {_words(error)}")
-    except (TakebackError, OSError):
+    except Exception:
         # The line in errors.jsonl says it all the same.
         return
 
@@ -57,13 +72,21 @@ def _words(error: BaseException) -> str:
 
 
 def _read() -> bytes:
+    """All of standard input, also of what is too large: the agent must not meet a closed pipe.
+
+    Raises:
+        ValueError: it is too large.
+    """
     parts: list[bytes] = []
     size = 0
     while chunk := os.read(0, 1 << 20):
         size += len(chunk)
-        if size > _LARGEST:
-            raise ValueError(f"the payload is larger than {_LARGEST >> 20} MiB")
-        parts.append(chunk)
+        if size <= _LARGEST:
+            parts.append(chunk)
+        else:
+            parts.clear()
+    if size > _LARGEST:
+        raise ValueError(f"the payload is larger than {_LARGEST >> 20} MiB")
     return b"".join(parts)
 
 
@@ -72,7 +95,7 @@ def _field(payload: Any, key: str) -> str:
     return value[:200] if isinstance(value, str) else ""
 
 
-def translate(agent: str, payload: Any) -> list[Event]:
+def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
     """The events of a payload, by the agent's own module.
 
     Raises:
@@ -82,11 +105,15 @@ def translate(agent: str, payload: Any) -> list[Event]:
         raise ValueError(f"takeback knows no agent {agent!r}")
     from takeback.engine.agents import claude
 
+    running = None
+    if _field(payload, "hook_event_name") in claude.NEEDS_TURN:
+        from takeback.engine.record import openturn
+
+        turn = openturn.load(data, payload["session_id"])
+        if turn is not None:
+            running = {call for call, known in turn.calls.items() if known[3] == "running"}
     pid = _pid("CLAUDE_PID")
-    return [
-        changed(event, pid=pid) if event.kind in ("begin", "tool-begin") else event
-        for event in claude.translate(payload)
-    ]
+    return [changed(event, pid=pid) for event in claude.translate(payload, running)]
 
 
 def _pid(variable: str) -> int:
@@ -99,11 +126,14 @@ def log_error(data: bytes, agent: str, event: str, error: BaseException) -> None
     """Keep an error for `doctor`: what failed, nothing of the payload."""
     from takeback.engine.store.store import make_private, timestamp
 
-    line = {"at": timestamp(), "t": time.time_ns(), "agent": agent, "event": event}
+    line = {"at": timestamp(), "t": time.time_ns(), "agent": agent[:40], "event": event}
+    path = os.path.join(data, b"errors.jsonl")
     try:
         make_private(data)
+        if os.path.exists(path) and os.stat(path).st_size > _LONGEST_LOG:
+            os.rename(path, path + b".old")
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        fd = os.open(os.path.join(data, b"errors.jsonl"), flags, 0o600)
+        fd = os.open(path, flags, 0o600)
         try:
             os.write(fd, json.dumps({**line, "message": _words(error)}).encode() + b"\n")
         finally:

@@ -161,6 +161,10 @@ class Recorder:
 
     def _begin(self, event: Event, turn: OpenTurn | None, missing: bool = False) -> Begun:
         if turn is not None and event.continues:
+            if turn.ended:
+                turn.ended = False
+                self._line(turn.session, {"e": "resumed", "turn": turn.turn})
+                self._touch(turn)
             return Begun(turn.turn, turn.n, True, ())
         if turn is not None and event.kind == "begin" and event.key and event.key == turn.key:
             self._line(
