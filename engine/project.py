@@ -15,7 +15,6 @@ The command line and the app use only this; so may a script (see the README for 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,33 +23,31 @@ from typing import TYPE_CHECKING, Any
 from takeback.engine import config as settings
 from takeback.engine.errors import (
     NothingToDo,
-    ProjectChanged,
     SessionRunning,
     TakebackError,
     UsageError,
 )
 from takeback.engine.model import (
-    EMPTY_TREE,
     Change,
     Event,
     Operation,
     Outcome,
-    PathChange,
     Plan,
     Request,
     Session,
     Step,
     Turn,
 )
-from takeback.engine.record import openturn, recorder
+from takeback.engine.record import openturn
 from takeback.engine.record.recorder import Begun, Recorder
-from takeback.engine.record.snapshot import Snapshotter, edit_tree, git_entry
+from takeback.engine.record.snapshot import Snapshotter, git_entry
 from takeback.engine.store import paths
 from takeback.engine.store.store import Store
 from takeback.engine.timeline import events, numbers, timeline
-from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import oplog
+from takeback.engine.undo.operate import operate
 from takeback.engine.undo.prepare import Planner
+from takeback.engine.upkeep import recover as recovery
 
 if TYPE_CHECKING:
     from takeback.engine.model import Call
@@ -143,8 +140,8 @@ class Project:
     # --- Recording ---------------------------------------------------------------------------
 
     def record(self, event: Event, wait_s: float = 30.0) -> Begun | None:
-        """Record one event; see `takeback.engine.record.recorder.feed`."""
-        begun = recorder.feed(event, self.data, wait_s, self._notify)
+        """Record one event; see `recorder.feed` for what it raises."""
+        begun = recovery.feed(event, self.data, wait_s, self._notify)
         if self.store is None:
             self.store = Store.open(self.root, self.data)
             self._prepare_lock()
@@ -176,9 +173,8 @@ class Project:
         if self.store is None:
             return said
         store = self.store
-        if transaction.pending(store.dir) is not None:
-            with store.lock:
-                said.extend(self.recover())
+        if recovery.pending(store):
+            said.extend(self.recover())
         dead = [t for t in openturn.of_project(self.data, self.root) if openturn.is_gone(t)]
         if dead:
             with store.lock:
@@ -188,29 +184,9 @@ class Project:
         return said
 
     def recover(self) -> list[str]:
-        """Finish or roll back an operation that a crash left."""
-        store = self._need_store()
-        with store.lock:
-            store.sweep()
-            found = transaction.recover(
-                store.dir, self.root, store.objects, lambda line: oplog.append(store, line)
-            )
-            if found is None:
-                return []
-            store.objects.flush(durable=True)
-            if found.record is not None:
-                operation = oplog.unpack(store, found.record)
-                self.snapshots.take(op=operation.id, own=_own(operation))
-        words = {
-            "dropped": "An operation that was killed had changed nothing; it was dropped.",
-            "forward": "An operation that was killed was finished.",
-            "back": "An operation that was killed was rolled back.",
-            "stuck": (
-                "An operation that was killed can be neither finished nor rolled back: some of its "
-                "files were changed since. Its journal is kept; see 'takeback doctor'."
-            ),
-        }
-        return [words[found.outcome]]
+        """Finish or roll back an operation that a crash left; sentences about what came of it."""
+        outcome = recovery.recover(self._need_store(), self.snapshots)
+        return [recovery.WORDS[outcome]] if outcome is not None else []
 
     def log(self) -> events.Log:
         """Everything recorded, raw."""
@@ -351,9 +327,9 @@ class Project:
             store.sweep()
             self._refuse_stuck()
             while True:
-                self.snapshots.take(full=True)
+                fresh = self.snapshots.take(full=True).tree is not None
                 try:
-                    return self._planner().plan(request)
+                    return self._planner(fresh).plan(request)
                 except SessionRunning as error:
                     if not request.while_running or not error.session:
                         raise
@@ -369,17 +345,23 @@ class Project:
                     "See 'takeback log'.",
                 )
 
-    def _planner(self) -> Planner:
+    def _planner(self, fresh: bool) -> Planner:
         return Planner(
-            self._need_store(), self.config, self.snapshots, self.sessions(), self.operations()
+            self._need_store(),
+            self.config,
+            self.snapshots,
+            self.sessions(),
+            self.operations(),
+            git_dir=paths.git_dir_of(self.place),
+            fresh=fresh,
         )
 
     def _refuse_stuck(self) -> None:
         store = self._need_store()
-        if transaction.pending(store.dir) is None:
+        if not recovery.pending(store):
             return
         self.recover()
-        if transaction.pending(store.dir) is not None:
+        if recovery.pending(store):
             raise TakebackError(
                 "An earlier operation was killed and can be neither finished nor rolled back. "
                 "Nothing was changed.",
@@ -415,68 +397,7 @@ class Project:
         with store.lock:
             store.sweep()
             self._refuse_stuck()
-            snapshot = self.snapshots.take(full=True)
-            planner = Planner(store, self.config, self.snapshots, (), ())
-            for entry in plan.entries:
-                if entry.action in ("restore", "delete", "merge"):
-                    now = planner.now(entry.path)
-                    if not (now.kind == entry.expect.kind and now.oid == entry.expect.oid) or (
-                        now.mode != entry.expect.mode
-                    ):
-                        raise ProjectChanged(
-                            f"{os.fsdecode(entry.path)!r} changed since the plan was made. "
-                            "Nothing was changed.",
-                            "Run the command again to see the new plan.",
-                        )
-            return self._commit(plan, snapshot.tree or EMPTY_TREE)
-
-    def _commit(self, plan: Plan, tree: str) -> Outcome:
-        store = self._need_store()
-        objects = store.objects
-        seq, _ = store.next_seq()
-        name = f"op{seq}"
-        held = {e.path: git_entry(e.expect) for e in plan.entries if e.expect.kind != "unknown"}
-        safety = _edit(store, tree, held)
-        after = _edit(store, safety, {e.path: git_entry(e.want) for e in plan.writes})
-        objects.flush(durable=True)
-        needed = {e.expect.oid for e in plan.entries if e.expect.has_content}
-        objects.make_durable(needed | {safety, after})
-        store.set_ref(f"op/{name}/safety", safety)
-        store.set_ref(f"op/{name}/after", after)
-        operation = Operation(
-            name,
-            plan.kind,
-            plan.session,
-            plan.target,
-            time.time_ns(),
-            tuple(PathChange(e.path, e.expect, e.want) for e in plan.writes),
-            safety,
-            after,
-            "done",
-            plan.dirs,
-            plan.takes,
-            plan.gives,
-            plan.targets,
-            plan.reverses,
-            seq,
-        )
-        applied = transaction.apply(
-            store.dir,
-            self.root,
-            name,
-            [transaction.Target(e.path, e.expect, e.want) for e in plan.writes],
-            plan.dirs,
-            objects,
-            oplog.pack(store, operation),
-            self.config.restore_mtime == "exact",
-            lambda line: oplog.append(store, line),
-        )
-        objects.flush(durable=True)
-        self.snapshots.take(op=name, own=_own(operation))
-        notes = [f"{os.fsdecode(path)!r}: {text}" for text, path in applied.notes]
-        if plan.outputs_newer:
-            notes.append("Build outputs may be newer than the files that were put back.")
-        return Outcome(plan, name, safety, tuple(notes))
+            return operate(store, self.config, self.snapshots, plan)
 
     # --- Paths -------------------------------------------------------------------------------
 
@@ -535,26 +456,3 @@ class TurnHandle:
     def step(self, text: str = "") -> None:
         """A model answer within the turn is complete."""
         self._project.record(Event("step", self._session, self._project.folder, text=text))
-
-
-def _own(operation: Operation) -> frozenset[bytes]:
-    """Every path and folder that an operation wrote."""
-    own = {move.path for move in operation.moves}
-    own.update(item.path for item in operation.dirs)
-    for move in operation.moves:
-        at = move.path
-        while at := at.rpartition(b"/")[0]:
-            own.add(at)
-    return frozenset(own)
-
-
-def _edit(store: Store, tree: str, changes: dict[bytes, tuple[int, str] | None]) -> str:
-    """A tree with some paths set; removals first, so that a folder may become a file."""
-    gone = {path: value for path, value in changes.items() if value is None}
-    rest = {path: value for path, value in changes.items() if value is not None}
-    base = edit_tree(store.objects, None if tree == EMPTY_TREE else tree, gone)
-    result = edit_tree(store.objects, base, rest)
-    if result is None:
-        store.objects.write("tree", b"")
-        return EMPTY_TREE
-    return result

@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # Bottom up. A module may import its own layer and those above it in this list, nothing further
 # down: `takeback.engine.store` never imports `takeback.engine.record`.
 LAYERS = (
-    ("takeback.engine.errors", "takeback.engine.model"),
+    ("takeback.engine.frozen", "takeback.engine.errors"),
+    ("takeback.engine.facts",),
+    ("takeback.engine.model",),
     ("takeback.engine.store",),
     ("takeback.engine.config",),
     ("takeback.engine.record",),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from takeback.engine.errors import TakebackError, UsageError
 from takeback.engine.facts import Event
-from takeback.engine.record import recorder
+from takeback.engine.upkeep import recover
 from takeback.tui import context
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Recorded:
             raise error
 
     def _feed(self, event: Event) -> Begun | None:
-        return recorder.feed(event, self._data, 30.0, self._out.note)
+        return recover.feed(event, self._data, 30.0, self._out.note)
 
     def end(self, interrupted: bool, failed: bool = False) -> None:
         """Close the call and the turn."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from takeback.engine.errors import Exit, UsageError
 from takeback.engine.facts import Event
-from takeback.engine.record import recorder
+from takeback.engine.upkeep import recover
 from takeback.tui import context
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _pid(text: str) -> int:
 
 def record(args: Arguments, out: Output) -> int:
     """Record one event; a begin prints the turn's id."""
-    begun = recorder.feed(event(args), context.data(args), 30.0, out.note)
+    begun = recover.feed(event(args), context.data(args), 30.0, out.note)
     if begun is None:
         if out.json:
             out.document({})

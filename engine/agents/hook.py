@@ -37,7 +37,7 @@ def main(agent: str, data_dir: str | None = None) -> int:
         if not name or not session:
             raise ValueError("the payload names no event or no session")
         for event in translate(agent, payload, data):
-            from takeback.engine.record.recorder import feed
+            from takeback.engine.upkeep.recover import feed
 
             recorded = event.kind == "begin"
             feed(event, data, _WAIT_S)

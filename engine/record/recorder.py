@@ -49,12 +49,14 @@ def feed(
     data: bytes,
     wait_s: float = 30.0,
     notify: Callable[[str], None] | None = None,
+    first: Callable[[Store, paths.Root, Config], None] | None = None,
 ) -> Begun | None:
     """Record one event.
 
     Args:
         data: the data folder.
         wait_s: how long to wait for the store's lock.
+        first: called under the lock before anything is recorded.
 
     Returns:
         For a begin: what it yielded.
@@ -85,6 +87,8 @@ def feed(
     store.lock.wait_s, store.lock.notify = wait_s, notify
     try:
         with store.lock:
+            if first is not None:
+                first(store, root, config)
             return Recorder(store, config, root).handle(event)
     except OSError as error:
         raise TakebackError(
@@ -297,7 +301,7 @@ class Recorder:
             **({"missing": True} if missing else {}),
         }
         if kind == "edit" and inside:
-            states = [(p, images.capture(self._store, self._config, p)) for p in inside]
+            states = [(p, self._image(p)) for p in inside]
             made = {p: images.missing_parents(self._store.root, p) for p in inside}
             self._keep(turn, f"{number:06}-pre", states)
             record["pre"] = [
@@ -329,9 +333,7 @@ class Recorder:
             "failed": event.failed,
         }
         if kind == "edit" and names:
-            states = [
-                (p, images.capture(self._store, self._config, p)) for p in map(codec.raw, names)
-            ]
+            states = [(p, self._image(p)) for p in map(codec.raw, names)]
             self._keep(turn, f"{number:06}-post", states)
             record["post"] = [[codec.text(p), codec.pack_state(s)] for p, s in states]
         elif kind == "shell" or (kind == "edit" and not event.paths):
@@ -342,6 +344,12 @@ class Recorder:
         known[3] = "done"
         self._line(turn.session, record)
         self._touch(turn)
+
+    def _image(self, path: bytes) -> FileState:
+        """What stands at a path of an edit call, kept unless capture is switched off."""
+        if not self._config.snapshots:
+            return FileState("unknown", reason="failed")
+        return images.capture(self._store, self._config, path)
 
     def _step(self, turn: OpenTurn, event: Event) -> None:
         turn.steps += 1

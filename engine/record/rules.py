@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from collections.abc import Iterable, Sequence
 
-from takeback.engine.store.git import Git, GitError, user_setting
+from takeback.engine.store.git import Git, finish, user_setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,28 +74,8 @@ class IgnoreCheck:
             "--stdin",
             stdin=True,
         )
-        assert process.stdin is not None and process.stdout is not None
-        stdin = process.stdin
         text = b"".join(b"./" + name + b"\0" for name in names)
-
-        def feed() -> None:
-            try:
-                stdin.write(text)
-                stdin.close()
-            except OSError:
-                pass
-
-        feeder = threading.Thread(target=feed, daemon=True)
-        feeder.start()
-        out = process.stdout.read()
-        feeder.join()
-        assert process.stderr is not None
-        said = process.stderr.read().decode("utf-8", "replace").strip()
-        process.stdout.close()
-        process.stderr.close()
-        code = process.wait()
-        if code not in (0, 1):
-            raise GitError(f"git check-ignore failed: {said or code}.")
+        out = finish(process, text, ok=(0, 1))
         return {name[2:] for name in out.split(b"\0") if name}
 
 

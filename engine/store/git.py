@@ -27,6 +27,9 @@ class GitTimeout(GitError):
 
 
 _timed_out = False
+_answered = False
+_FIRST_S = 5.0
+"""A git that does not answer at all is found out within this time, and not asked again."""
 
 
 def environment(extra: dict[bytes, bytes] | None = None) -> dict[bytes, bytes]:
@@ -146,14 +149,21 @@ def finish(
     """Collect the output of a process from `Git.start`; see `Git.run` for errors."""
     import subprocess
 
-    global _timed_out
+    global _answered
     try:
-        out, err = process.communicate(stdin, timeout_s)
+        try:
+            out, err = process.communicate(stdin, timeout_s if _answered else _FIRST_S)
+        except subprocess.TimeoutExpired:
+            if _answered or not answers():
+                raise
+            # It answers, so this call is merely long.
+            out, err = process.communicate(None, timeout_s)
+        _answered = True
     except subprocess.TimeoutExpired as error:
         process.kill()
         process.communicate()
-        _timed_out = True
-        raise GitTimeout(f"git did not answer within {timeout_s:.0f} s.") from error
+        give_up()
+        raise GitTimeout("git did not answer in time. No other git call was tried.") from error
     except BaseException:
         process.kill()
         process.wait()
@@ -163,6 +173,30 @@ def finish(
         detail = said[-1] if said else f"exit code {process.returncode}"
         raise GitError(f"git failed: {detail}.")
     return out
+
+
+def give_up() -> None:
+    """Start no further git process: one did not answer."""
+    global _timed_out
+    _timed_out = True
+
+
+def answers() -> bool:
+    """Whether git answers the simplest question in time."""
+    import subprocess
+
+    try:
+        subprocess.run(
+            ["git", "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environment(),
+            timeout=_FIRST_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return True
 
 
 def version() -> tuple[int, ...]:
@@ -205,9 +239,12 @@ def user_setting(folder: bytes, name: str) -> bytes:
             env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=5,
+            timeout=_FIRST_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
+        give_up()
+        return b""
+    except OSError:
         return b""
     return done.stdout.rstrip(b"\0") if done.returncode == 0 else b""

@@ -27,6 +27,7 @@ _BUFFER_BYTES = 8 << 20
 _BUFFER_OBJECTS = 4000
 _STREAM_ABOVE = 8 << 20
 _CHUNK = 1 << 20
+_ANSWER_S = 10.0
 
 
 class StoreError(TakebackError):
@@ -277,7 +278,7 @@ class Objects:
         return self._read_by_git(oid)
 
     def _read_by_git(self, oid: str) -> bytes:
-        from takeback.engine.store.git import Git
+        from takeback.engine.store.git import Git, GitTimeout, give_up
 
         if self._batch is None or self._batch.poll() is not None:
             self.close()
@@ -287,6 +288,12 @@ class Objects:
         try:
             pipe.stdin.write(oid.encode() + b"\n")
             pipe.stdin.flush()
+            import select
+
+            if not select.select([pipe.stdout], [], [], _ANSWER_S)[0]:
+                pipe.kill()
+                give_up()
+                raise GitTimeout("git did not answer in time. Nothing was changed.")
             header = pipe.stdout.readline().split()
         except OSError as error:
             raise _damaged(oid) from error

@@ -282,14 +282,14 @@ class Store:
 
     # --- Refs --------------------------------------------------------------------------------
 
-    def set_ref(self, name: str, oid: str) -> None:
+    def set_ref(self, name: str, oid: str, durable: bool = False) -> None:
         """Hold an object (and all it reaches) by ``refs/takeback/<name>``."""
         path = os.path.join(self.git_dir, b"refs/takeback", name.encode())
         try:
-            write_file(path, oid.encode() + b"\n", temp=self.temp)
+            write_file(path, oid.encode() + b"\n", durable, self.temp)
         except FileNotFoundError:
             make_private(os.path.dirname(path))
-            write_file(path, oid.encode() + b"\n", temp=self.temp)
+            write_file(path, oid.encode() + b"\n", durable, self.temp)
 
     def write(self, name: str, data: bytes, durable: bool = False) -> None:
         """Replace one of the store's own files as a whole."""

@@ -92,3 +92,14 @@ def read(store: Store, damaged: list[tuple[str, int]] | None = None) -> tuple[Op
             if further is not None:
                 found[further.id] = replace(further, state="done")
     return tuple(sorted(found.values(), key=lambda o: o.seq))
+
+
+def written_by(operation: Operation) -> frozenset[bytes]:
+    """Every path and folder that an operation wrote: what changes there is nobody's change."""
+    own = {move.path for move in operation.moves}
+    own.update(item.path for item in operation.dirs)
+    for move in operation.moves:
+        at = move.path
+        while at := at.rpartition(b"/")[0]:
+            own.add(at)
+    return frozenset(own)

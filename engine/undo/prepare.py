@@ -27,7 +27,7 @@ from takeback.engine.model import (
     same,
 )
 from takeback.engine.record import images
-from takeback.engine.store import paths as places
+from takeback.engine.store.usergit import head_blobs
 from takeback.engine.timeline.timeline import mark
 from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import plan as decisions
@@ -51,11 +51,16 @@ EVIDENCE_WORDS = {
     "no-record": "origin not recorded",
 }
 
-_RENAME_LIMIT = 1 << 20
+_COMMITTED_LIMIT = 500
 
 
 class Planner:
-    """Plans for one moment: the sessions, operations and files as they are under the lock."""
+    """Plans for one moment: the sessions, operations and files as they are under the lock.
+
+    Args:
+        git_dir: the user's git, asked what was committed since; None for none.
+        fresh: a scan of this moment succeeded.
+    """
 
     def __init__(
         self,
@@ -64,6 +69,8 @@ class Planner:
         snapshots: Snapshotter,
         sessions: Sequence[Session],
         operations: Sequence[Operation],
+        git_dir: bytes | None = None,
+        fresh: bool = True,
     ) -> None:
         self._store = store
         self._config = config
@@ -71,6 +78,8 @@ class Planner:
         self._sessions = sessions
         self._operations = operations
         self._merge = merger(store)
+        self._git_dir = git_dir
+        self._fresh = fresh
         self._now: dict[bytes, FileState] = {}
 
     def plan(self, request: Request) -> Plan:
@@ -94,7 +103,8 @@ class Planner:
     def now(self, path: bytes) -> FileState:
         """What stands at a path; its bytes are kept in the store."""
         if path not in self._now:
-            known = self._snapshots.known_state(path)
+            # Without a scan of this moment only the file itself can say what stands there.
+            known = self._snapshots.known_state(path) if self._fresh else None
             if known is None:
                 known = images.capture(self._store, self._config, path, limited=False)
             self._now[path] = known
@@ -194,7 +204,7 @@ class Planner:
     def _renamed(self, path: bytes, left: FileState, turn: Turn) -> bytes | None:
         """The one file that holds what the turn left at a path that is gone now."""
         found = []
-        for candidate in self._snapshots.paths_with(left.oid):
+        for candidate in self._snapshots.paths_with(left.oid) if self._fresh else ():
             if candidate == path:
                 continue
             owned = any(c.path == candidate for c in turn.changes)
@@ -499,6 +509,7 @@ class Planner:
         self._store.objects.flush()
         entries = decisions.resolve_places(entries, self._standing(entries))
         entries = self._writable(entries, request)
+        entries = self._committed_since(entries)
         conflicts = [entry for entry in entries if entry.action == "conflict"]
         if later:
             asks.append(f"{_files(later)} with later content would be overwritten or deleted.")
@@ -509,6 +520,19 @@ class Planner:
         return Plan(
             kind, label, session, tuple(sorted(entries, key=lambda e: e.path)), asks=tuple(asks)
         )
+
+    def _committed_since(self, entries: list[PlanEntry]) -> list[PlanEntry]:
+        """Mark files whose content is in the user's last commit: that commit stays."""
+        writes = [e.path for e in entries if e.action in ("restore", "delete", "merge")]
+        if self._git_dir is None or not writes or len(writes) > _COMMITTED_LIMIT:
+            return entries
+        held = head_blobs(self._git_dir, writes)
+        out = []
+        for entry in entries:
+            if entry.path in held and held[entry.path] == entry.expect.oid:
+                entry = replace(entry, notes=(*entry.notes, "committed since"))
+            out.append(entry)
+        return out
 
     def _skipped(self, path: bytes) -> bool:
         shown = os.fsdecode(path)
@@ -602,8 +626,3 @@ def _net(
     return [p for p, taken in state.items() if taken], [
         p for p, taken in state.items() if not taken
     ]
-
-
-def inside_root(root: bytes, path: bytes) -> bool:
-    """Whether a relative path may be written at all."""
-    return bool(path) and not path.startswith(b"/") and not places.inside_git(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -121,9 +122,10 @@ def running_error(turn: Turn) -> SessionRunning:
     """The refusal because a session is running a turn."""
     hint = "Wait for its end, or use --yes-while-running to close the turn and go on."
     if not turn.pid_known:
+        age = max(0, time.time_ns() - turn.last_event_ns) // 1_000_000_000
         hint = (
-            f"If it has ended, close it with: takeback record end --session {turn.session} "
-            "--interrupted"
+            f"Its last event was {age} s ago. If it has ended, close it with: "
+            f"takeback record end --session {turn.session} --interrupted"
         )
     return SessionRunning(
         f"Session {turn.session!r} is running turn {turn.n}. Nothing was changed.",
@@ -149,15 +151,25 @@ def undo_target(
     if request.session:
         find_session(sessions, request.session)
     if request.turn:
-        return _turns([find_turn(sessions, request.turn)], request, selection, now)
+        turn = find_turn(sessions, request.turn)
+        _refuse_running(sessions, turn.session)
+        return _turns([turn], request, selection, now)
     if request.to:
         first = find_turn(sessions, request.to)
         session = find_session(sessions, first.session)
+        _refuse_running(sessions, session.id)
         turns = [t for t in reversed(session.turns) if t.n >= first.n]
         return _turns(turns, request, selection, now)
     if request.step or request.call:
         return _piece(sessions, request, selection, now)
     return _walk(sessions, operations, request, selection, now)
+
+
+def _refuse_running(sessions: Sequence[Session], session: str) -> None:
+    """Refuse to write a session's files while it runs a turn."""
+    for turn in find_session(sessions, session).turns:
+        if is_active(turn):
+            raise running_error(turn)
 
 
 def _parts(
@@ -179,9 +191,6 @@ def _parts(
 
 
 def _turns(turns: Sequence[Turn], request: Request, selection: Selection, now: Now) -> Target:
-    for turn in turns:
-        if is_active(turn):
-            raise running_error(turn)
     parts, outside = _parts(turns, request, selection)
     label = f"turn {turns[0].n}" if len(turns) == 1 else f"turns {turns[-1].n}-{turns[0].n}"
     target = Target(label, turns[0].session, tuple(turns), tuple(parts), tuple(outside))
@@ -207,8 +216,7 @@ def _piece(sessions: Sequence[Session], request: Request, selection: Selection, 
             continue
         if request.call and all(call.id != wanted for call in turn.calls):
             continue
-        if is_active(turn):
-            raise running_error(turn)
+        _refuse_running(sessions, turn.session)
         parts, outside = [], []
         for change in turn.changes:
             segments = tuple(
