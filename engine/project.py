@@ -44,9 +44,9 @@ from takeback.engine.record.snapshot import Snapshotter, git_entry
 from takeback.engine.store import paths
 from takeback.engine.store.store import Store
 from takeback.engine.timeline import events, numbers, timeline
-from takeback.engine.undo import oplog
+from takeback.engine.undo import oplog, prepare
+from takeback.engine.undo.ground import Ground
 from takeback.engine.undo.operate import operate
-from takeback.engine.undo.prepare import Planner
 from takeback.engine.upkeep import recover as recovery
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ class Project:
             while True:
                 fresh = self.snapshots.take(full=True).tree is not None
                 try:
-                    return self._planner(fresh).plan(request)
+                    return prepare.plan(self._ground(fresh), request)
                 except SessionRunning as error:
                     if not request.while_running or not error.session:
                         raise
@@ -345,8 +345,8 @@ class Project:
                     "See 'takeback log'.",
                 )
 
-    def _planner(self, fresh: bool) -> Planner:
-        return Planner(
+    def _ground(self, fresh: bool) -> Ground:
+        return Ground(
             self._need_store(),
             self.config,
             self.snapshots,

@@ -11,7 +11,7 @@ from takeback.engine.model import EMPTY_TREE, Operation, Outcome, PathChange, Pl
 from takeback.engine.record.snapshot import edit_tree, git_entry
 from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import oplog
-from takeback.engine.undo.prepare import Planner
+from takeback.engine.undo.ground import Ground
 
 if TYPE_CHECKING:
     from takeback.engine.config import Config
@@ -27,9 +27,9 @@ def operate(store: Store, config: Config, snapshots: Snapshotter, plan: Plan) ->
         TakebackError: something failed; nothing was changed, or the journal says how to go on.
     """
     snapshot = snapshots.take(full=True)
-    planner = Planner(store, config, snapshots, (), (), fresh=snapshot.tree is not None)
+    ground = Ground(store, config, snapshots, (), (), fresh=snapshot.tree is not None)
     for entry in plan.writes:
-        if not same(planner.now(entry.path), entry.expect):
+        if not same(ground.now(entry.path), entry.expect):
             raise ProjectChanged(
                 f"{os.fsdecode(entry.path)!r} changed since the plan was made. "
                 "Nothing was changed.",
