@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.engine.errors import TakebackError
 from takeback.engine.record import recorder
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from takeback.engine.record.snapshot import Snapshotter
     from takeback.engine.store.paths import Root
     from takeback.engine.store.store import Store
+
+PACK_ABOVE = 1000
+"""Loose objects, estimated, above which the end of a turn packs them (about 0.2 s)."""
 
 WORDS = {
     "dropped": "An operation that was killed had changed nothing; it was dropped.",
@@ -76,5 +80,33 @@ def feed(
     wait_s: float = 30.0,
     notify: Callable[[str], None] | None = None,
 ) -> Begun | None:
-    """Record one event, after recovery; see `recorder.feed`."""
-    return recorder.feed(event, data, wait_s, notify, _first)
+    """Record one event, after recovery; see `recorder.feed`. Packs the store now and then."""
+    opened: list[Store] = []
+
+    def first(store: Store, root: Root, config: Config) -> None:
+        opened.append(store)
+        _first(store, root, config)
+
+    begun = recorder.feed(event, data, wait_s, notify, first)
+    if event.kind in ("end", "session-end"):
+        for store in opened:
+            _pack_when_grown(store)
+    return begun
+
+
+def _pack_when_grown(store: Store) -> None:
+    """Pack loose objects once there are many, judged by one of their 256 folders, as git does."""
+    try:
+        sample = os.listdir(os.path.join(store.git_dir, b"objects/17"))
+    except FileNotFoundError:
+        return
+    if len(sample) * 256 < PACK_ABOVE:
+        return
+    from takeback.engine.upkeep.prune import prune
+
+    try:
+        prune(store)
+    except TakebackError:
+        # The turn is recorded; the store is merely larger than it could be, and the next turn's
+        # end tries again.
+        return
