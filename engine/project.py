@@ -127,10 +127,14 @@ class Project:
         folder: str | bytes | None = None, data_dir: str | bytes | None = None
     ) -> list[Check]:
         """Look at everything that recording and undo depend on. Never raises, changes nothing."""
+        from takeback.engine.agents import connection
         from takeback.engine.upkeep import doctor
 
         here = os.path.abspath(os.fsencode(folder) if folder is not None else b".")
-        return doctor.doctor(here, paths.data_dir(data_dir))
+        home = os.fsencode(os.path.expanduser("~"))
+        return doctor.doctor(
+            here, paths.data_dir(data_dir), lambda root: connection.status(root, home)
+        )
 
     def close(self) -> None:
         """End the reading process of the store, if one runs."""

@@ -18,7 +18,8 @@ _UNBUILT = frozenset({"fork", "forks", "switch", "compare", "purge"})
 _ELSEWHERE = {
     **dict.fromkeys(("undo", "redo", "goto", "restore"), "verbs_undo"),
     **dict.fromkeys(("storage", "prune", "verify", "recover", "doctor"), "verbs_upkeep"),
-    **dict.fromkeys(("install", "uninstall", "config"), "verbs_setup"),
+    **dict.fromkeys(("install", "uninstall"), "verbs_agents"),
+    "config": "verbs_setup",
 }
 
 

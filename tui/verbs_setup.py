@@ -1,4 +1,4 @@
-"""The verbs that set things up: config; install and uninstall."""
+"""The verb that shows and changes settings."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from takeback.engine.errors import Exit
@@ -110,9 +111,13 @@ def is_pending(project: Project) -> bool:
 
 def doctor(args: Arguments, out: Output) -> int:
     """Look at everything that recording and undo depend on; reads only."""
+    from takeback.engine.agents import connection
     from takeback.engine.upkeep.doctor import doctor as examine
 
-    checks = examine(context.folder(args), context.data(args))
+    home = os.fsencode(os.path.expanduser("~"))
+    checks = examine(
+        context.folder(args), context.data(args), lambda root: connection.status(root, home)
+    )
     document: dict[str, Any] = {
         "checks": [
             {"name": one.name, "ok": one.ok, "message": one.message, "fix": one.fix}
