@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.cases.world import Tree, Turn, World, differences, tree_of
+from tests.cases.world import Tree, Turn, World, differences
 
 NINE = b"".join(b"line %d\n" % n for n in range(1, 10))
 
@@ -18,7 +18,7 @@ def line(n: int, text: bytes, of: bytes = NINE) -> bytes:
 def either(agent: Turn, how: str, wanted: dict[str, bytes]) -> None:
     """The same writes through the edit tool, or through the shell."""
     if how == "edit":
-        agent.edits(dict(wanted))
+        agent.edits({name: data for name, data in wanted.items()})
     else:
         agent.shell(lambda: [agent.world.write(name, data) for name, data in wanted.items()])
 
@@ -356,4 +356,3 @@ def test_X13_user_settings_that_confuse_git_output(w: World) -> None:
     w.is_now(before)
     w.redo()
     w.is_now(after)
-    assert differences(after, tree_of(w.root)) == []
