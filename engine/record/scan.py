@@ -196,7 +196,7 @@ class Scanner:
             reported = []
         if not walk_all and self._ignore_files_changed(reported):
             walk_all = changed_rules = True
-            self._folders.clear()
+            self._folders = {}
             self._left_out.clear()
             self._fresh.clear()
             self._candidates.clear()
@@ -215,6 +215,7 @@ class Scanner:
             os.close(top)
         if not dirty and len(self._folders) == len(self.state.folders):
             self._left_out.update(self.state.left_out)
+            self._folders = self.state.folders
             return dirty
         # Below a folder that is gone or was replaced nothing is known any more.
         real = set(self._folders) | set(dirty)
@@ -412,7 +413,7 @@ class Scanner:
         scan.learned = (
             walked_all
             or self._learned
-            or self._folders != state.folders
+            or (self._folders is not state.folders and self._folders != state.folders)
             or self._left_out != state.left_out
             or (state.excludes, state.rules, state.tracked_sig) != self._rules_before
         )
@@ -520,6 +521,8 @@ class Scanner:
 
     def _compare_folders(self, scan: Scan) -> None:
         old, new = self.state.folders, self._folders
+        if old is new:
+            return
         for path in sorted(old.keys() | new.keys()):
             before, after = old.get(path), new.get(path)
             if path and (before is None or after is None or before.mode != after.mode):
