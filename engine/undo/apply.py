@@ -14,7 +14,7 @@ import signal
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from takeback.engine.errors import ProjectChanged, TakebackError
 from takeback.engine.model import DirChange, FileState, same
@@ -26,6 +26,7 @@ __all__ = ["Applied", "Blobs", "Recovered", "Target", "apply", "pending", "prefl
 
 MARKER = b"takeback-staging"
 _MANY = 300
+_HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Log = Callable[[dict[str, Any]], None]
 
 
@@ -67,6 +68,10 @@ class _Foreign(Exception):
         self.path = path
 
 
+class _Stuck(Exception):
+    """A path can be brought neither forward nor back without losing somebody's bytes."""
+
+
 # --- Before anything is written ------------------------------------------------------------------
 
 
@@ -90,8 +95,9 @@ def preflight(root: bytes, targets: Sequence[Target]) -> dict[bytes, str]:
 def _reason(
     tree: Tree, target: Target, going: set[bytes], known: dict[bytes, str], device: int
 ) -> str:
-    if any(part.lower() == b".git" for part in target.path.split(b"/")):
-        return "it is inside a .git folder"
+    refused = _refused(target.path)
+    if refused:
+        return refused
     parts = target.path.split(b"/")[:-1]
     at = b""
     for part in parts:
@@ -114,6 +120,16 @@ def _reason(
     st = tree.lstat(target.path)
     if st is not None and st.st_dev != device:
         return "it is on another file system"
+    return ""
+
+
+def _refused(path: bytes) -> str:
+    """Why nothing may ever be written at a path, or ""."""
+    parts = path.split(b"/")
+    if b"\0" in path or any(part in (b"", b".", b"..") for part in parts):
+        return "it is no path inside the project"
+    if any(part.lower() == b".git" for part in parts):
+        return "it is inside a .git folder"
     return ""
 
 
@@ -158,26 +174,49 @@ def apply(
         ProjectChanged: a target is not as expected; nothing was changed.
         TakebackError: something failed; nothing was changed, or the journal was kept.
     """
+    for path in (*(t.path for t in targets), *(d.path for d in dirs)):
+        refused = _refused(path)
+        if refused:
+            raise TakebackError(
+                f"{os.fsdecode(path)!r} cannot be written: {refused}. Nothing was changed."
+            )
     work = Journal(store_dir, op_id, tuple(targets), tuple(dirs), record, restore_mtime)
-    with Tree(root) as tree:
+    try:
+        tree = Tree(root)
+    except OSError as error:
+        raise _said(error) from error
+    with tree:
         job = _Job(tree, work, blobs)
-        work.chmods = job.closed_folders()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         try:
-            work.begin()
-            job.open_folders()
-            job.stage()
-            job.check()
-        except BaseException as error:
-            job.drop()
-            raise _said(error) from error
-        held = signal.pthread_sigmask(
-            signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-        )
-        try:
+            try:
+                work.dirs = job.all_dirs()
+                work.chmods = job.closed_folders()
+                work.begin()
+                job.open_folders()
+                job.stage()
+                job.check()
+                # Raises what came just before; what comes later waits for the end.
+                signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+            except BaseException as error:
+                _abandon(job)
+                raise _said(error) from error
             _commit(job, log)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return job.applied
+
+
+def _abandon(job: _Job) -> None:
+    """Clean up before the commit. What fails here is left to the next start: see `recover`."""
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    except BaseException:
+        pass
+    try:
+        job.drop()
+    except OSError:
+        pass
 
 
 def _commit(job: _Job, log: Log) -> None:
@@ -186,18 +225,47 @@ def _commit(job: _Job, log: Log) -> None:
         work.enter("commit")
         job.forward()
         work.enter("applied")
+    except Exception as error:
+        _roll_back(job, error)
+    try:
         log(work.record)
-    except (_Foreign, OSError, TakebackError) as error:
-        if job.back():
-            job.finish()
-            raise _said(error) from error
-        work.enter("stuck")
+    except (OSError, TakebackError) as error:
+        # The line may be in the log all the same: from here on there is no way back.
         raise TakebackError(
-            f"The operation failed ({_words(error)}) and could not be rolled back whole. "
-            "Every byte is in the store, the journal is kept.",
-            "See 'takeback doctor', then run 'takeback recover'.",
+            f"All files were written, but the operation could not be logged: {_words(error)}. "
+            "The journal is kept.",
+            "Make room, then run 'takeback recover': it finishes the operation.",
         ) from error
-    job.finish()
+    try:
+        job.finish()
+    except OSError:
+        pass  # The operation stands; the next start tidies up.
+
+
+def _roll_back(job: _Job, error: Exception) -> NoReturn:
+    work = job.work
+    try:
+        # Once it goes back, no recovery may go forward: the user is told that nothing changed.
+        work.enter("back")
+    except OSError:
+        pass
+    if work.phase != "applied" and job.back():
+        try:
+            work.enter("undone")
+            job.finish()
+        except OSError:
+            pass  # Everything is back; the next start tidies up.
+        raise _said(error) from error
+    if work.phase != "applied":
+        try:
+            work.enter("stuck")
+        except OSError:
+            pass
+    raise TakebackError(
+        f"The operation failed ({_words(error)}) and could not be rolled back whole. "
+        "Every byte is in the store, the journal is kept.",
+        "See 'takeback doctor', then run 'takeback recover'.",
+    ) from error
 
 
 def _words(error: BaseException) -> str:
@@ -224,6 +292,12 @@ def _said(error: BaseException) -> BaseException:
     return error
 
 
+def _above(path: bytes) -> list[bytes]:
+    """The folders above a path, the outermost first."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:count]) for count in range(1, len(parts))]
+
+
 class _Job:
     """The steps of one operation; each may be repeated after a kill."""
 
@@ -241,6 +315,19 @@ class _Job:
         return self.tree.look(self.work.stage + b"/%d" % at + kind)
 
     # --- Folders that must be opened for a while ---------------------------------------------
+
+    def all_dirs(self) -> tuple[DirChange, ...]:
+        """The folders of the plan, and those missing above a wanted file that nobody listed."""
+        dirs = {item.path: item for item in self.work.dirs}
+        umask = os.umask(0o077)
+        os.umask(umask)
+        for target in self.work.targets:
+            if not target.want.has_content:
+                continue
+            for above in _above(target.path):
+                if above not in dirs and self.tree.folder_mode(above) is None:
+                    dirs[above] = DirChange(above, None, 0o777 & ~umask)
+        return tuple(dirs.values())
 
     def closed_folders(self) -> list[tuple[bytes, int]]:
         """Folders of ours that must be made writable: those that hold a target, and the root."""
@@ -372,9 +459,21 @@ class _Job:
         Raises:
             _Foreign: one differs.
         """
-        for target in self.work.targets:
+        targets = self.work.targets
+        going = {t.path for t in targets if t.expect.has_content and not t.want.has_content}
+        sound: set[bytes] = set()
+        for target in targets:
             if not same(self.tree.look(target.path), target.expect):
                 raise _Foreign(target.path)
+            for above in _above(target.path):
+                if above in sound:
+                    continue
+                st = self.tree.lstat(above)
+                if st is None or above in going:
+                    break
+                if not stat.S_ISDIR(st.st_mode):
+                    raise _Foreign(target.path)
+                sound.add(above)
 
     # --- Forward -----------------------------------------------------------------------------
 
@@ -408,7 +507,7 @@ class _Job:
             return
         if aside.kind != "absent" or not same(now, target.expect):
             raise _Foreign(target.path)
-        fsops.move_new(self.tree.split(target.path), self._spot(at, b".o"))
+        fsops.take(self.tree.split(target.path), self._spot(at, b".o"))
         if not same(self._look(at, b".o"), target.expect):
             self._put_aside_back(at, target)
             raise _Foreign(target.path)
@@ -460,7 +559,7 @@ class _Job:
         if fsops.exchange(self._spot(at, kind), self.tree.split(path)):
             return
         aside = self._spot(at, b".o" + kind)
-        fsops.move_new(self.tree.split(path), aside)
+        fsops.take(self.tree.split(path), aside)
         fsops.move_new(self._spot(at, kind), self.tree.split(path))
         os.rename(aside[1], b"%d" % at + kind, src_dir_fd=aside[0], dst_dir_fd=aside[0])
 
@@ -564,20 +663,31 @@ class _Job:
             step(at)
         except _Foreign:
             return True
-        except (OSError, TakebackError):
+        except (OSError, TakebackError, _Stuck):
             return False
         return True
 
     def _unmake(self, at: int) -> None:
         target = self.work.targets[at]
-        if not same(self.tree.look(target.path), target.want):
+        now = self.tree.look(target.path)
+        if now.kind == "absent":
             return
-        if self._look(at).kind != "absent":
+        staged = self._look(at)
+        if staged.kind != "absent" and not self._is_our_link(at, target.path):
             # It was not placed yet: what stands there is somebody else's.
             return
-        fsops.move_new(self.tree.split(target.path), self._spot(at, b".b"))
+        if not same(now, target.want):
+            raise _Stuck  # Placed, and edited since.
+        fsops.take(self.tree.split(target.path), self._spot(at, b".b"))
         if not same(self._look(at, b".b"), target.want):
             fsops.move_new(self._spot(at, b".b"), self.tree.split(target.path))
+            raise _Stuck
+
+    def _is_our_link(self, at: int, path: bytes) -> bool:
+        """Whether a kill left a staged file under both its names (see `fsops.move_new`)."""
+        fd, name = self._spot(at)
+        here, there = os.stat(name, dir_fd=fd, follow_symlinks=False), self.tree.lstat(path)
+        return there is not None and (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
     def _unplace(self, at: int) -> None:
         target = self.work.targets[at]
@@ -595,9 +705,11 @@ class _Job:
                 self._stage_one(at, b".b", target.expect, target)
             fsops.move_new(self._spot(at, b".b"), self.tree.split(target.path))
             return
-        if not same(now, target.want):
-            return
         swapped = self._look(at)
+        if not same(now, target.want):
+            if target.want.has_content and same(swapped, target.expect):
+                raise _Stuck  # Exchanged, and edited since.
+            return
         if swapped.kind != "absent" and not same(swapped, target.want):
             self._swap(at, target.path, b"")
             return
@@ -659,23 +771,13 @@ def recover(store_dir: bytes, root: bytes, blobs: Blobs, log: Log) -> Recovered 
     with tree:
         job = _Job(tree, work, blobs)
         try:
-            if work.phase == "intent":
-                job.drop()
-                return Recovered("dropped")
-            job.open_folders()
-            job._make_stage()
-            if work.phase == "stuck":
-                work.enter("commit")
-            if work.phase == "commit":
-                outcome = _finish(job)
-                if outcome is not None:
-                    return outcome
-            log(work.record)
-            job.finish()
-            return Recovered("forward", work.record, tuple(job.applied.late))
+            return _recovered(job, log)
         except OSError as error:
-            if work.phase == "commit":
-                work.enter("stuck")
+            if work.phase in ("commit", "back"):
+                try:
+                    work.enter("stuck")
+                except OSError:
+                    pass
             raise TakebackError(
                 f"An operation that was killed could not be recovered: {_words(error)}. "
                 "Every byte is in the store, the journal is kept.",
@@ -683,15 +785,28 @@ def recover(store_dir: bytes, root: bytes, blobs: Blobs, log: Log) -> Recovered 
             ) from error
 
 
-def _finish(job: _Job) -> Recovered | None:
-    """Go forward from the commit, else back; None when it stands as wanted."""
-    try:
-        job.forward()
-        job.work.enter("applied")
-        return None
-    except (_Foreign, OSError, TakebackError):
+def _recovered(job: _Job, log: Log) -> Recovered:
+    work = job.work
+    if work.phase == "intent":
+        job.drop()
+        return Recovered("dropped")
+    if work.phase not in ("applied", "undone"):
+        job.open_folders()
+        job._make_stage()
+    if work.phase in ("commit", "stuck"):
+        try:
+            job.forward()
+            work.enter("applied")
+        except (_Foreign, OSError, TakebackError):
+            work.enter("back")
+    if work.phase == "back":
         if not job.back():
-            job.work.enter("stuck")
+            work.enter("stuck")
             return Recovered("stuck", late=tuple(job.applied.late))
+        work.enter("undone")
+    if work.phase == "undone":
         job.finish()
         return Recovered("back", late=tuple(job.applied.late))
+    log(work.record)
+    job.finish()
+    return Recovered("forward", work.record, tuple(job.applied.late))

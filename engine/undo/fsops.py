@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from collections import OrderedDict
+from typing import Any
 
 from takeback.engine.model import ABSENT, FileState
 
@@ -149,26 +150,34 @@ def blob_id(data: bytes) -> str:
 # --- Renames -------------------------------------------------------------------------------------
 
 
+_loaded: Any = None
+
+
+def _call() -> Any:
+    """Linux renameat2 or macOS renameatx_np, or None; loaded once, and only by who writes."""
+    global _loaded
+    if _loaded is None:
+        import ctypes
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        name = "renameatx_np" if sys.platform == "darwin" else "renameat2"
+        _loaded = (getattr(libc, name, None), ctypes.get_errno)
+    return _loaded
+
+
 def _rename2(old: tuple[int, bytes], new: tuple[int, bytes], flags: int) -> None:
-    """Linux renameat2 or macOS renameatx_np.
+    """Rename with flags.
 
     Raises:
-        OSError: as the system says; ENOSYS where there is neither.
+        OSError: as the system says; ENOSYS where there is no such call.
     """
-    import ctypes
-
-    if plain_renames:
-        raise OSError(errno.ENOSYS, "switched off")
-    libc = ctypes.CDLL(None, use_errno=True)
-    if sys.platform == "darwin":
-        call = getattr(libc, "renameatx_np", None)
-        flags = {_NOREPLACE: 4, _EXCHANGE: 2}[flags]
-    else:
-        call = getattr(libc, "renameat2", None)
-    if call is None:
+    call, error_number = _call()
+    if plain_renames or call is None:
         raise OSError(errno.ENOSYS, "no exchanging rename")
-    if call(old[0], ctypes.c_char_p(old[1]), new[0], ctypes.c_char_p(new[1]), flags) != 0:
-        number = ctypes.get_errno()
+    if sys.platform == "darwin":
+        flags = {_NOREPLACE: 4, _EXCHANGE: 2}[flags]
+    if call(old[0], old[1], new[0], new[1], flags) != 0:
+        number = error_number()
         raise OSError(number, os.strerror(number), new[1])
 
 
@@ -176,19 +185,51 @@ def _unsupported(error: OSError) -> bool:
     return error.errno in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
+def _refuse_standing(new: tuple[int, bytes]) -> None:
+    try:
+        os.stat(new[1], dir_fd=new[0], follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new[1])
+
+
 def move_new(old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
-    """Move to a name that must be free.
+    """Move a file of the staging folder to a name of the project that must be free.
 
     Raises:
         FileExistsError: it is not.
     """
     try:
         _rename2(old, new, _NOREPLACE)
+        return
     except OSError as error:
         if not _unsupported(error):
             raise
+    try:
         os.link(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0], follow_symlinks=False)
-        os.unlink(old[1], dir_fd=old[0])
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EMLINK) and not _unsupported(error):
+            raise
+        # Neither exclusive renames nor hard links: a look and a rename is all there is.
+        _refuse_standing(new)
+        os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
+        return
+    os.unlink(old[1], dir_fd=old[0])
+
+
+def take(old: tuple[int, bytes], new: tuple[int, bytes]) -> None:
+    """Move whatever stands at a name of the project into the staging folder, in one step.
+
+    Linking and unlinking would lose what another program puts there between the two; nobody else
+    writes into the staging folder.
+    """
+    try:
+        _rename2(old, new, _NOREPLACE)
+    except OSError as error:
+        if not _unsupported(error):
+            raise
+        _refuse_standing(new)
+        os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
 
 def exchange(one: tuple[int, bytes], other: tuple[int, bytes]) -> bool:

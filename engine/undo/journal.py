@@ -2,6 +2,8 @@
 
 ``intent``: nothing of the project was changed. ``commit``: from here on it is finished or rolled
 back. ``applied``: everything stands as wanted, only the log and the cleaning are missing.
+``back``: it is being rolled back, and never goes forward again. ``undone``: it is rolled back, only
+the cleaning is missing.
 ``stuck``: it can be neither finished nor rolled back; kept for a person to see.
 """
 
@@ -17,7 +19,7 @@ from takeback.engine.model import DirChange, FileState
 from takeback.engine.record import codec
 from takeback.engine.store.objects import sync_path
 
-PHASES = ("intent", "commit", "applied", "stuck")
+PHASES = ("intent", "commit", "applied", "back", "undone", "stuck")
 
 
 @dataclass(frozen=True, slots=True)
