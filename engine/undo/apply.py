@@ -317,8 +317,18 @@ class _Job:
     # --- Folders that must be opened for a while ---------------------------------------------
 
     def all_dirs(self) -> tuple[DirChange, ...]:
-        """The folders of the plan, and those missing above a wanted file that nobody listed."""
-        dirs = {item.path: item for item in self.work.dirs}
+        """The plan's folders as they are now, and those missing above a wanted file.
+
+        What is not as the plan says is left alone: a folder that somebody made or removed since, a
+        mode that somebody changed.
+        """
+        dirs: dict[bytes, DirChange] = {}
+        for item in self.work.dirs:
+            now = self.tree.folder_mode(item.path)
+            if item.after is None and now is not None:
+                dirs[item.path] = DirChange(item.path, now, None)
+            elif item.after is not None and now == item.before:
+                dirs[item.path] = item
         umask = os.umask(0o077)
         os.umask(umask)
         for target in self.work.targets:

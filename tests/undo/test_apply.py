@@ -313,6 +313,33 @@ def test_empty_folders_come_back_and_modes_change_where_they_are_as_they_were(
     }
 
 
+def test_a_rollback_leaves_folders_alone_that_are_not_as_the_plan_says(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.file("a", b"now")
+    for name, mode in (("made", 0o750), ("remoded", 0o711), ("goes", 0o710)):
+        (bench.root / name).mkdir()
+        (bench.root / name).chmod(mode)
+    before = bench.tree()
+    dirs = (
+        DirChange(b"made", None, 0o755),
+        DirChange(b"remoded", 0o755, 0o700),
+        DirChange(b"goes", 0o755, None),
+    )
+
+    def fail() -> None:
+        raise OSError(5, "Input/output error")
+
+    at_call(monkeypatch, "exchange", 1, fail)
+    with pytest.raises(TakebackError):
+        bench.apply(bench.target("a", bench.want(b"then")), dirs=dirs)
+    assert bench.tree() == before
+    monkeypatch.undo()
+    bench.apply(bench.target("a", bench.want(b"then")), dirs=dirs)
+    assert sorted(bench.tree()) == ["a", "made", "remoded"]
+    assert (bench.tree()["made"], bench.tree()["remoded"]) == (("dir", 0o750), ("dir", 0o711))
+
+
 def test_a_folder_that_holds_something_of_the_users_never_gives_way_to_a_file(
     bench: Bench,
 ) -> None:
