@@ -1,6 +1,6 @@
 """Kill, interrupt and starve an operation at every system call, then see what recovery leaves.
 
-``python -m tests.faults.harness [--full] [--modes kill,…]`` prints one line of figures per mode:
+``python -m tests.faults.harness [--full] [--plain] [--modes kill,…]`` prints figures for each mode:
 
 - ``kill``: SIGKILL on entering each call of the operation; then recovery.
 - ``kill-recovery``: the same, and each recovery that had work is killed at every call as well.
@@ -116,6 +116,13 @@ class Commands:
     nothing_to_recover: str = "none"
     done: int = 0
     interrupted: int = 130
+
+
+def plain() -> Commands:
+    """The same scenario as on a file system that cannot exchange two names."""
+    return Commands(
+        run=(*_PYTHON, "run", "{}", "plain"), recover=(*_PYTHON, "recover", "{}", "plain")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +346,7 @@ def measure(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="every call, also those that read")
+    parser.add_argument("--plain", action="store_true", help="without exchanging renames")
     parser.add_argument("--sample", type=int, default=0, help="about this many faults per mode")
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--workers", type=int, default=2)
@@ -351,7 +359,12 @@ def main() -> int:
     try:
         for mode in chosen.modes.split(","):
             figures = measure(
-                mode, folder, full=chosen.full, sample=chosen.sample, workers=chosen.workers
+                mode,
+                folder,
+                plain() if chosen.plain else None,
+                full=chosen.full,
+                sample=chosen.sample,
+                workers=chosen.workers,
             )
             sys.stdout.write(f"{figures}\n")
             for line in figures.bad[: chosen.show]:

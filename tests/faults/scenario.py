@@ -1,6 +1,7 @@
 """One operation with every kind of change in it, as commands for the fault harness.
 
-``python scenario.py setup|run|recover|check FOLDER``; `check` prints ``before``, ``after``, or what
+``python scenario.py setup|run|recover|check FOLDER [plain]``; with ``plain`` as on a file system
+that cannot exchange two names; `check` prints ``before``, ``after``, or what
 is wrong. Run by root, it becomes an ordinary user first, so that modes mean something.
 """
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(REPO / ".dev"))
 from takeback.engine.errors import TakebackError  # noqa: E402
 from takeback.engine.model import ABSENT, DirChange, FileState  # noqa: E402
 from takeback.engine.undo import apply as transaction  # noqa: E402
+from takeback.engine.undo import fsops  # noqa: E402
 
 BEGIN, END = "/takeback-faults-begin", "/takeback-faults-end"
 OLD, MINE = 1_600_000_000_123_456_789, 1_650_000_000_987_654_321
@@ -269,6 +271,7 @@ def check(base: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     command, base = arguments[0], Path(arguments[1])
+    fsops.plain_renames = "plain" in arguments[2:]
     base.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
         os.chown(base, NOBODY, NOBODY)
