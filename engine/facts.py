@@ -103,6 +103,7 @@ class Event(Frozen):
             a prompt to it instead of opening another.
         pid: the process whose end ends the turn, 0 when unknown.
         background: for ``end``: work goes on after the agent said that it ended.
+        transcript: the agent's own file about the session, where it notes an interrupt.
         continues: for ``begin``: a prompt that the agent sent to itself; it opens a turn only where
             none is open.
     """
@@ -125,3 +126,4 @@ class Event(Frozen):
     interrupted: bool = False
     background: bool = False
     continues: bool = False
+    transcript: str = ""

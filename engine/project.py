@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from takeback.engine import config as settings
+from takeback.engine.agents import transcript
 from takeback.engine.errors import (
     NothingToDo,
     SessionRunning,
@@ -179,12 +180,18 @@ class Project:
         store = self.store
         if recovery.pending(store):
             said.extend(self.recover())
-        dead = [t for t in openturn.of_project(self.data, self.root) if openturn.is_gone(t)]
-        if dead:
+        dead, stopped = [], []
+        for turn in openturn.of_project(self.data, self.root):
+            if openturn.is_gone(turn):
+                dead.append(turn)
+            elif transcript.was_interrupted(turn):
+                stopped.append(turn)
+        if dead or stopped:
             with store.lock:
-                Recorder(store, self.config, self.place, self.snapshots).close_gone()
-            for turn in dead:
-                said.append(f"Turn {turn.n} was closed: its process is gone.")
+                recorder = Recorder(store, self.config, self.place, self.snapshots)
+                recorder.close_gone([turn.turn for turn in stopped])
+        said.extend(f"Turn {turn.n} was closed: its process is gone." for turn in dead)
+        said.extend(f"Turn {turn.n} was closed: it was interrupted." for turn in stopped)
         return said
 
     def recover(self) -> list[str]:

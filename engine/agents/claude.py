@@ -98,7 +98,8 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     name = _text(data.get("hook_event_name"))
     here = _Place(session, os.path.abspath(_raw(folder)), _text(data.get("prompt_id")))
     if name == "UserPromptSubmit":
-        return _prompt(here, _text(data.get("prompt")), running or ())
+        prompt, transcript = _text(data.get("prompt")), _text(data.get("transcript_path"))
+        return _prompt(here, prompt, transcript, running or ())
     if name == "PreToolUse":
         return here.begin(data)
     if name == "PostToolUse":
@@ -165,16 +166,17 @@ def _paths(tool_input: dict[str, Any]) -> tuple[bytes, ...]:
     return tuple(_raw(path) for path in found if path)
 
 
-def _prompt(here: _Place, prompt: str, running: Collection[str]) -> list[Event]:
+def _prompt(here: _Place, prompt: str, transcript: str, running: Collection[str]) -> list[Event]:
     """A prompt. One that the agent sends to itself, because work in the background has ended, goes
     on with the open turn and ends the call that it is about."""
     if not prompt.lstrip().startswith(_NOTIFICATION):
-        return [here.event("begin", prompt=prompt)]
+        return [here.event("begin", prompt=prompt, transcript=transcript)]
     events = []
     call = _tag(prompt, "tool-use-id")
     if call in running:
         events.append(here.event("tool-end", call=call, failed=_tag(prompt, "status") == "failed"))
-    return [*events, here.event("begin", prompt=_tag(prompt, "summary"), continues=True)]
+    prompt = _tag(prompt, "summary")
+    return [*events, here.event("begin", prompt=prompt, transcript=transcript, continues=True)]
 
 
 def _tag(text: str, name: str) -> str:

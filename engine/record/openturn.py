@@ -29,7 +29,7 @@ class OpenTurn:
 
     __slots__ = (
         "agent", "calls", "ended", "images", "key", "last_ns", "n", "pid", "pid_start", "root",
-        "session", "shards", "steps", "turn",
+        "session", "shards", "steps", "transcript", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +48,7 @@ class OpenTurn:
         images: dict[str, list[Any]] | None = None,
         steps: int = 0,
         ended: bool = False,
+        transcript: str = "",
     ) -> None:
         self.session = session
         self.root = root
@@ -63,6 +64,7 @@ class OpenTurn:
         self.images = images or {}
         self.steps = steps
         self.ended = ended
+        self.transcript = transcript
 
 
 def _folder(data: bytes) -> bytes:

@@ -20,7 +20,7 @@ from takeback.engine.store.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from takeback.engine.config import Config
@@ -168,7 +168,8 @@ class Recorder:
             if turn.ended:
                 turn.ended = False
                 self._line(turn.session, {"e": "resumed", "turn": turn.turn})
-                self._touch(turn)
+            turn.key = event.key or turn.key
+            self._touch(turn)
             return Begun(turn.turn, turn.n, True, ())
         if turn is not None and event.kind == "begin" and event.key and event.key == turn.key:
             self._line(
@@ -197,6 +198,7 @@ class Recorder:
             event.pid if start else 0,
             start,
             time.time_ns(),
+            transcript=event.transcript,
         )
         if snapshot.tree is not None:
             self._store.set_ref(f"{self._refs(new)}/before", snapshot.tree)
@@ -263,12 +265,16 @@ class Recorder:
         )
         openturn.remove(self._store.data, turn.session)
 
-    def close_gone(self) -> list[str]:
-        """Close, as interrupted, every open turn whose process is gone; the turns closed."""
+    def close_gone(self, stopped: Collection[str] = ()) -> list[str]:
+        """Close, as interrupted, every open turn whose process is gone; the turns closed.
+
+        Args:
+            stopped: turns whose agent noted an interrupt: these, too.
+        """
         gone = [
             turn
             for turn in openturn.of_project(self._store.data, self._store.root)
-            if openturn.is_gone(turn)
+            if turn.turn in stopped or openturn.is_gone(turn)
         ]
         if gone:
             snapshot = self.snapshots.take(full=True)
