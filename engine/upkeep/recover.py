@@ -38,10 +38,7 @@ WORDS = {
 
 def pending(store: Store) -> bool:
     """Whether an operation was killed in this project."""
-    return any(
-        os.path.lexists(store.path(f"journal-{phase}"))
-        for phase in ("intent", "commit", "applied", "stuck")
-    )
+    return any(name.startswith(b"journal-") for name in os.listdir(store.dir))
 
 
 def recover(store: Store, snapshots: Snapshotter) -> str | None:
