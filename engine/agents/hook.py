@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LARGEST = 64 << 20
 _LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
+_HIGHEST = 8
 
 
 def main(agent: str, data_dir: str | None = None) -> int:
@@ -117,9 +118,29 @@ def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
 
 
 def _pid(variable: str) -> int:
-    """The agent's process: as it says itself, else unknown."""
+    """The agent's process: as it says itself, else the one of its name that started us, else 0."""
     text = os.environ.get(variable, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    return _named_ancestor(b"claude")
+
+
+def _named_ancestor(name: bytes, pid: int = 0) -> int:
+    """The nearest process above us that is called so; a wrapper's end must not end the turn."""
+    pid = pid or os.getppid()
+    for _ in range(_HIGHEST):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read(4096).split(b"\0")
+        except (OSError, ValueError, IndexError):
+            return 0
+        # Its own program, or the script that a `node` runs.
+        if any(os.path.basename(word) == name for word in words[:2]):
+            return pid
+        pid = parent
+    return 0
 
 
 def log_error(data: bytes, agent: str, event: str, error: BaseException) -> None:

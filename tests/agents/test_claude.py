@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -493,9 +495,34 @@ def test_the_agents_process_is_known(replay: Replay, monkeypatch: pytest.MonkeyP
     for payload in payloads("slow")[:3]:
         replay.send(payload)
     assert replay.turns()[0].pid_known
+    monkeypatch.setattr(hook, "_named_ancestor", lambda name: 7)
     for text in ("x", "-1", "9" * 30, "١"):
         monkeypatch.setenv("CLAUDE_PID", text)
-        assert hook._pid("CLAUDE_PID") == 0
+        assert hook._pid("CLAUDE_PID") == 7
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc")
+def test_an_agent_that_does_not_name_its_process_is_found_above(tmp_path: Path) -> None:
+    agent = tmp_path / "claude"
+    agent.write_text("read line\nsleep 60\n")
+    child = subprocess.Popen(["sh", str(agent)], stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        assert hook._named_ancestor(b"claude", child.pid) == child.pid
+        assert hook._named_ancestor(b"nobody", child.pid) == 0
+        assert child.stdin is not None
+        child.stdin.write(b"go\n")
+        child.stdin.flush()
+        folder = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+        deadline = time.monotonic() + 20
+        while not (below := folder.read_text().split()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        # The child may not have become `sleep` yet; above either stands the agent.
+        assert hook._named_ancestor(b"claude", int(below[0])) in (child.pid, int(below[0]))
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        assert child.stdin is not None
+        child.stdin.close()
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
