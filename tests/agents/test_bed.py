@@ -243,7 +243,7 @@ def test_pi_through_run(tmp_path: Path, git: bool) -> None:
     assert tree(b.shop / ".git") == repository
 
 
-def test_claude_code_in_the_background_and_outside(tmp_path: Path) -> None:
+def test_claude_code_outside_the_project(tmp_path: Path) -> None:
     b = Bed(tmp_path, "outside", True)
     b.run(b.agent("claude", *b.connect()))
     (turn,) = b.turns()
