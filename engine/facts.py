@@ -36,6 +36,9 @@ HARMLESS_REASONS = frozenset({"ignored", "excluded", "secret", "special"})
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
+NO_TIME = -(1 << 63)
+"""The time of content that never lay on disk. Zero would not do: files may be dated 1970."""
+
 
 class FileState(Frozen):
     """What stands at one path.
@@ -45,14 +48,14 @@ class FileState(Frozen):
             must never be read as absence.
         mode: permission bits (``0o7777``); 0 for links and for kinds without content.
         oid: blob id of the bytes, or of a link's target.
-        mtime_ns: modification time; never part of equality of content, see `same`.
+        mtime_ns: modification time, or `NO_TIME`; never part of equality of content, see `same`.
         reason: for ``unknown`` only, why it was not captured.
     """
 
     kind: StateKind
     mode: int = 0
     oid: str = ""
-    mtime_ns: int = 0
+    mtime_ns: int = NO_TIME
     reason: str = ""
 
     @property

@@ -13,6 +13,7 @@ from takeback.engine.facts import (
     ABSENT,
     EMPTY_TREE,
     HARMLESS_REASONS,
+    NO_TIME,
     DirChange,
     Event,
     FileState,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from takeback.engine.facts import CallKind
 
 __all__ = [
-    "ABSENT", "AGENT_EVIDENCE", "EMPTY_TREE", "HARMLESS_REASONS", "PRECEDENCE", "Action", "Call",
-    "Change", "DirChange", "Event", "Evidence", "FileState", "NotCaptured", "OnConflict",
+    "ABSENT", "AGENT_EVIDENCE", "EMPTY_TREE", "HARMLESS_REASONS", "NO_TIME", "PRECEDENCE", "Action",
+    "Call", "Change", "DirChange", "Event", "Evidence", "FileState", "NotCaptured", "OnConflict",
     "Operation", "OperationKind", "Outcome", "PathChange", "Plan", "PlanEntry", "Request",
     "Segment", "Selection", "Session", "Step", "Turn", "Warning_", "same",
 ]  # fmt: skip

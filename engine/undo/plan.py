@@ -86,14 +86,14 @@ class _Stop:
 
 def _take_back(now: FileState, span: Span, merge: Merge) -> FileState | _Stop:
     before, after = span
-    if same(now, after):
-        return before
     if same(now, before):
         return now
     if now.kind == "unknown":
         return _Stop(f"cannot be kept safe: {now.reason}")
     if before.kind in ("special", "unknown", "dir") or now.kind == "special":
         return _Stop("a special file, which is never touched")
+    if same(now, after):
+        return before
     if now.kind == "dir":
         return _Stop("a folder stands in its place")
     if after.kind == "absent":

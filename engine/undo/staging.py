@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from takeback.engine.model import DirChange, FileState, same
+from takeback.engine.model import NO_TIME, DirChange, FileState, same
 from takeback.engine.undo import fsops
 from takeback.engine.undo.fsops import Blocked, Tree
 from takeback.engine.undo.journal import Journal, Target
@@ -168,7 +168,7 @@ class Staging:
             os.unlink(name, dir_fd=fd)
         data = self.blobs.read(state.oid)
         when = (state.mtime_ns, state.mtime_ns)
-        timed = self.work.restore_mtime and state.mtime_ns != 0
+        timed = self.work.restore_mtime and state.mtime_ns != NO_TIME
         old = self.tree.lstat(target.path)
         if state.kind == "link":
             os.symlink(data, name, dir_fd=fd)

@@ -269,6 +269,21 @@ def test_O15_a_pipe_in_the_project(base: World) -> None:
         base.there_and_back(before)
 
 
+@pytest.mark.parametrize("work", ["rm pipe; echo x > pipe", "rm c.txt; mkfifo c.txt"])
+def test_O15_a_pipe_that_comes_or_goes_is_never_touched(base: World, work: str) -> None:
+    os.mkfifo(base.path("pipe"))
+    path = b"c.txt" if "mkfifo" in work else b"pipe"
+    a = base.tree()[b"a.txt"]
+    with base.turn() as agent:
+        agent.shell(f"{work}; echo agent >> a.txt")
+    after = base.tree()
+    answer = base.undo("--all", "--yes", code=4)
+    assert answer.lists() == nothing_but(restored=[b"a.txt"], conflicts=[path])
+    base.is_now(after | {b"a.txt": a})
+    base.redo()
+    base.is_now(after)
+
+
 @pytest.mark.slow
 def test_O16_3000_files_replaced_by_3000_others(base: World) -> None:
     base.files({f"many/{n}": b"%d\n" % n for n in range(1, 3001)})

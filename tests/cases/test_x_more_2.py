@@ -9,7 +9,6 @@ import signal
 import subprocess
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -394,18 +393,18 @@ FAR = 4_102_444_800 * 10**9 + 999_999_999
 ODD = 1_700_000_000 * 10**9 + 1
 
 
+def dated(w: World, name: str, at: int) -> None:
+    os.utime(w.write(name, name.encode()), ns=(at, at))
+
+
 @pytest.mark.parametrize("how", ["edit", "shell"])
 def test_X25_times_before_1970_far_in_the_future_and_nanoseconds(w: World, how: str) -> None:
-    times = {"past": BEFORE_1970, "far": FAR, "odd": ODD}
+    times = {"past": BEFORE_1970, "just": -1, "epoch": 0, "far": FAR, "odd": ODD}
     for name, at in times.items():
-        w.write(f"{name}.rewritten", name.encode(), at=at)
-        w.write(f"{name}.removed", name.encode(), at=at)
-        w.write(f"{name}.left", name.encode(), at=at)
+        for kind in ("rewritten", "removed", "left"):
+            dated(w, f"{name}.{kind}", at)
         assert w.path(f"{name}.left").stat().st_mtime_ns == at
     before = w.tree()
-
-    def redated(name: str, data: bytes, at: int) -> Path:
-        return w.write(name, data, at=at)
 
     with w.turn() as agent:
         if how == "edit":
@@ -413,5 +412,5 @@ def test_X25_times_before_1970_far_in_the_future_and_nanoseconds(w: World, how: 
             agent.edits({f"{name}.removed": None for name in times})
         else:
             agent.shell("for f in *.rewritten; do echo new > $f; done; rm *.removed")
-            agent.shell(lambda: [redated(f"{name}.new", b"n", at) for name, at in times.items()])
+            agent.shell(lambda: [dated(w, f"{name}.new", at) for name, at in times.items()])
     w.there_and_back(before, undo=() if how == "edit" else ("--all", "--yes"))

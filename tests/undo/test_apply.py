@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from takeback.engine.errors import ProjectChanged, TakebackError
-from takeback.engine.model import ABSENT, DirChange, FileState
+from takeback.engine.model import ABSENT, NO_TIME, DirChange, FileState
 from takeback.engine.record import scan
 from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import fsops
@@ -237,16 +237,17 @@ def test_times_of_now_where_they_are_asked_for(bench: Bench) -> None:
     start = time.time_ns() - 2_000_000_000
     bench.file("a", b"now")
     bench.file("b", b"now")
-    bench.apply(bench.target("a", bench.want(b"then", mtime_ns=0)))
+    bench.apply(bench.target("a", bench.want(b"then", mtime_ns=NO_TIME)))
     assert bench.now("a").mtime_ns > start
     bench.apply(bench.target("b", bench.want(b"then")), exact=False)
     assert bench.now("b").mtime_ns > start
 
 
-def test_times_before_1970_are_exact(bench: Bench) -> None:
+@pytest.mark.parametrize("when", [-1_000_000_001, -1, 0])
+def test_times_of_1970_and_before_are_exact(bench: Bench, when: int) -> None:
     bench.file("a", b"now")
-    bench.apply(bench.target("a", bench.want(b"then", mtime_ns=-1_000_000_001)))
-    assert bench.now("a").mtime_ns == -1_000_000_001
+    bench.apply(bench.target("a", bench.want(b"then", mtime_ns=when)))
+    assert bench.now("a").mtime_ns == when
 
 
 def test_names_of_any_bytes(bench: Bench) -> None:
