@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+_TAIL = 4096
+"""As much as the last line of most files takes."""
+
 _CONFIG = b"""[core]
 \trepositoryformatversion = 0
 \tbare = true
@@ -256,17 +259,51 @@ class Store:
                 turn = max(turn, number if isinstance(number, int) else 0)
         return seq, turn
 
-    def next_seq(self, turn: bool = False) -> tuple[int, int]:
-        """Give out the next sequence number (and turn number). Needs the lock."""
+    def next_seq(self, turn: bool = False, durable: bool = False) -> tuple[int, int]:
+        """Give out the next sequence number (and turn number). Needs the lock.
+
+        Args:
+            durable: it must not be given out again, whatever happens: an operation's name.
+        """
         seq, number = self.counters()
+        # A loss of power may have left counters that are older than what they counted.
+        seq = max(seq, *(self._last_seq(name) for name in ("operations.jsonl", "snapshots.jsonl")))
         seq, number = seq + 1, number + (1 if turn else 0)
         text = b"%020d %020d\n" % (seq, number)
         fd = os.open(self.path("counters"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(fd, text, 0)
+            if durable:
+                os.fsync(fd)
         finally:
             os.close(fd)
         return seq, number
+
+    def _last_seq(self, name: str) -> int:
+        """The sequence number of the last line of a file whose lines begin with it, or 0."""
+        start = b'\n{"seq":'
+        try:
+            fd = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return 0
+        try:
+            end = os.fstat(fd).st_size
+            length = _TAIL
+            while True:
+                length = min(length, end)
+                data = os.pread(fd, length, end - length)
+                if length == end:
+                    data = b"\n" + data
+                at = data.rfind(start)
+                if at >= 0:
+                    digits = data[at + len(start) :].partition(b",")[0]
+                    if len(digits) < 17 and digits.isdigit():
+                        return int(digits)
+                if length == end:
+                    return 0
+                length *= 8
+        finally:
+            os.close(fd)
 
     def ledger_names(self) -> list[str]:
         try:

@@ -67,7 +67,7 @@ def operate(store: Store, config: Config, snapshots: Snapshotter, plan: Plan) ->
 def _safety(store: Store, plan: Plan, tree: str) -> Operation:
     """Hold everything that the plan touches, durable, by refs; the operation to be."""
     objects = store.objects
-    seq, _ = store.next_seq()
+    seq, _ = store.next_seq(durable=True)
     name = f"op{seq}"
     held = {e.path: git_entry(e.expect) for e in plan.entries if e.expect.kind != "unknown"}
     before = _edit(store, tree, held)

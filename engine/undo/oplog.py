@@ -61,10 +61,17 @@ def unpack(store: Store, line: dict[str, Any]) -> Operation:
 
 
 def append(store: Store, line: dict[str, Any]) -> None:
-    """Write an operation's line, once: recovery may come here a second time."""
+    """Write an operation's line, once: recovery may come here a second time.
+
+    Files were changed already: an operation is never left out because another has its name.
+    """
+    names = set()
     for known in store.lines(NAME):
-        if known.get("id") == line["id"]:
+        names.add(known.get("id"))
+        if all(known.get(key) == line[key] for key in ("seq", "t", "kind")):
             return
+    if line["id"] in names:
+        line = {**line, "id": f"{line['id']}-{line['t']}"}
     store.append(NAME, line, durable=True)
 
 

@@ -1,0 +1,107 @@
+"""What undo and redo reach next, and what stands afterwards, on real projects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback.engine import Project, Request
+from takeback.engine.model import Change, Plan
+from takeback.engine.undo import oplog
+
+LINES = "".join(f"line {n}\n" for n in range(1, 21))
+
+
+def line_5(text: str) -> str:
+    return LINES.replace("line 5\n", f"{text}\n")
+
+
+class Bed:
+    """A project with an agent that edits and a user who takes back."""
+
+    def __init__(self, base: Path) -> None:
+        self.root = base / "project"
+        self.data = base / "data"
+        self.root.mkdir()
+
+    def project(self) -> Project:
+        return Project.open(str(self.root), str(self.data))
+
+    def write(self, name: str, text: str) -> None:
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def read(self, name: str) -> str | None:
+        path = self.root / name
+        return path.read_text() if path.exists() else None
+
+    def turn(self, **files: str) -> None:
+        """A turn in which the agent's edit tool writes files."""
+        with self.project().turn("s") as turn:
+            for name, text in files.items():
+                with turn.edit(name):
+                    self.write(name, text)
+
+    def plan(self, kind: str = "undo", **words: object) -> Plan:
+        return self.project().plan(Request(kind, **words))  # type: ignore[arg-type]
+
+    def do(self, kind: str = "undo", **words: object) -> Plan:
+        """Plan and apply."""
+        project = self.project()
+        plan = project.plan(Request(kind, **words))  # type: ignore[arg-type]
+        project.apply(plan)
+        return plan
+
+    def states(self) -> list[tuple[str, str]]:
+        return [(op.kind, op.state) for op in self.project().operations()]
+
+    def undone(self) -> dict[str, bool]:
+        changes: list[Change] = [
+            change
+            for session in self.project().sessions()
+            for turn in session.turns
+            for change in turn.changes
+        ]
+        return {os.fsdecode(change.path): change.undone for change in changes}
+
+    def store_file(self, name: str) -> Path:
+        return next(self.data.glob(f"projects/*/{name}"))
+
+
+@pytest.fixture
+def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
+    monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(tmp_path / "config"))
+    yield Bed(tmp_path)
+
+
+# --- Names of operations -------------------------------------------------------------------------
+
+
+def test_an_operation_never_gets_the_name_of_another(bed: Bed) -> None:
+    bed.write("f", "1\n")
+    bed.turn(f="2\n")
+    counters = bed.store_file("counters").read_bytes()
+    bed.do()
+    bed.store_file("counters").write_bytes(counters)  # As a loss of power leaves them.
+    bed.do("redo")
+    assert bed.read("f") == "2\n"
+    assert bed.states() == [("undo", "undone"), ("redo", "done")]
+    assert bed.undone() == {"f": False}
+
+
+def test_an_operation_with_a_name_that_is_taken_is_logged_all_the_same(bed: Bed) -> None:
+    bed.write("f", "1\n")
+    bed.turn(f="2\n")
+    bed.do()
+    store = bed.project().store
+    assert store is not None
+    line = next(store.lines(oplog.NAME))
+    oplog.append(store, line)
+    other = {**line, "t": line["t"] + 1}
+    oplog.append(store, other)
+    oplog.append(store, other)
+    assert len({op.id for op in bed.project().operations()}) == 2
+    assert len(list(store.lines(oplog.NAME))) == 2
