@@ -63,8 +63,11 @@ def plan(ground: Ground, request: Request) -> Plan:
 
 
 def undo(ground: Ground, request: Request) -> Plan:
-    selection: Selection = request.selection or ground.config.default_select
-    found = targets.undo_target(ground.sessions, ground.operations, request, selection, ground.now)
+    default: Selection = ground.config.default_select
+    selection = request.selection or default
+    found = targets.undo_target(
+        ground.sessions, ground.operations, request, selection, ground.now, default
+    )
     if found.stopped:
         return _stopped(ground, found)
     situations: dict[bytes, list[Part]] = {}

@@ -19,6 +19,7 @@ from takeback.engine.model import (
     Turn,
     same,
 )
+from takeback.engine.timeline.timeline import mark
 
 Now = Callable[[bytes], FileState]
 
@@ -140,8 +141,12 @@ def undo_target(
     request: Request,
     selection: Selection,
     now: Now,
+    default: Selection = "agent",
 ) -> Target:
     """What an undo request means.
+
+    Args:
+        default: what is selected without a word: a wider selection reaches what was left alone.
 
     Raises:
         NothingToDo: nothing (left) to take back.
@@ -162,7 +167,7 @@ def undo_target(
         return _turns(turns, request, selection, now)
     if request.step or request.call:
         return _piece(sessions, request, selection, now)
-    return _walk(sessions, operations, request, selection, now)
+    return _walk(sessions, operations, request, selection, now, default)
 
 
 def _refuse_running(sessions: Sequence[Session], session: str) -> None:
@@ -250,6 +255,7 @@ def _walk(
     request: Request,
     selection: Selection,
     now: Now,
+    default: Selection,
 ) -> Target:
     touched = {
         name for op in operations if op.kind == "undo" and op.state == "done" for name in op.targets
@@ -267,6 +273,8 @@ def _walk(
             continue
         parts, outside = _parts([turn], request, selection)
         parts = [part for part in parts if not _already(part.segments, now(part.change.path))]
+        if not (request.paths or request.on_conflict == "overwrite"):
+            parts = _holding(parts, operations, default)
         if parts:
             if turn.session in blocked:
                 raise running_error(blocked[turn.session])
@@ -282,6 +290,35 @@ def _walk(
         raise running_error(next(iter(blocked.values())))
     _nothing("There is nothing (left) to take back.")
     raise AssertionError
+
+
+def _holding(
+    parts: Sequence[Part], operations: Sequence[Operation], default: Selection
+) -> list[Part]:
+    """The parts of a turn that the walk stops for, and takes.
+
+    Where an applied undo of the whole turn left something alone, that alone does not hold it.
+    """
+    news = [part for part in parts if not _left_alone(part, operations)]
+    wider = any(
+        len(wanted_segments(part.change, default, ())) < len(part.segments) for part in parts
+    )
+    return list(parts) if news or wider else []
+
+
+def _left_alone(part: Part, operations: Sequence[Operation]) -> bool:
+    """Whether the last operation that met a part is an undo that did not take it."""
+    path = part.change.path
+    marks = {(mark(segment), path) for segment in part.segments} | {(part.turn.id, path)}
+    left = False
+    for operation in operations:
+        if not marks.isdisjoint((*operation.takes, *operation.gives)):
+            left = False
+        elif operation.kind == "undo" and operation.state == "done":
+            # An undo of one step or call met nothing else of its turn.
+            whole = not operation.target.startswith(("step ", "call "))
+            left = left or (whole and part.turn.id in operation.targets)
+    return left
 
 
 def _already(segments: Sequence[Segment], now: FileState) -> bool:

@@ -105,3 +105,73 @@ def test_an_operation_with_a_name_that_is_taken_is_logged_all_the_same(bed: Bed)
     oplog.append(store, other)
     assert len({op.id for op in bed.project().operations()}) == 2
     assert len(list(store.lines(oplog.NAME))) == 2
+
+
+# --- What an applied undo left alone -------------------------------------------------------------
+
+
+def conflict_in_turn_2(bed: Bed) -> None:
+    for name in "fg":
+        bed.write(name, LINES)
+    bed.write("h", "1\n")
+    bed.turn(h="2\n")
+    bed.turn(f=line_5("agent"), g=line_5("agent"))
+    bed.write("f", line_5("user"))
+    plan = bed.do()
+    assert plan.target == "turn 2"
+    assert [entry.path for entry in plan.conflicts] == [b"f"]
+
+
+def test_a_conflict_left_by_an_undo_does_not_hold_the_walk(bed: Bed) -> None:
+    conflict_in_turn_2(bed)
+    assert bed.do().target == "turn 1"
+    assert bed.read("h") == "1\n"
+
+
+@pytest.mark.parametrize(
+    "words", [{"turn": "2"}, {"paths": (b"f",)}, {"on_conflict": "overwrite"}], ids=str
+)
+def test_a_conflict_left_by_an_undo_is_reached_by_name_or_overwrite(
+    bed: Bed, words: dict[str, object]
+) -> None:
+    conflict_in_turn_2(bed)
+    plan = bed.plan(**words)
+    assert plan.target == "turn 2"
+    assert [entry.path for entry in plan.entries] == [b"f"]
+
+
+def test_what_an_undo_did_not_select_is_reached_by_a_wider_selection(bed: Bed) -> None:
+    bed.write("h", "1\n")
+    bed.turn(h="2\n")
+    with bed.project().turn("s") as turn:
+        with turn.edit("f"):
+            bed.write("f", "agent\n")
+        with turn.shell("make"):
+            bed.write("unknown", "x\n")
+    assert bed.do().target == "turn 2"
+    assert bed.plan().target == "turn 1"
+    assert bed.plan(selection="agent+during-call").target == "turn 2"
+
+
+def test_a_turn_whose_undo_was_put_back_holds_the_walk_again(bed: Bed) -> None:
+    conflict_in_turn_2(bed)
+    bed.do("redo")
+    assert bed.plan().target == "turn 2"
+
+
+def test_an_undo_of_one_call_leaves_the_rest_of_its_turn_next(bed: Bed) -> None:
+    bed.write("h", "1\n")
+    bed.turn(h="2\n")
+    bed.turn(f="f\n", g="g\n")
+    call = bed.project().sessions()[0].turns[1].calls[0]
+    bed.do(call=call.id)
+    plan = bed.plan()
+    assert plan.target == "turn 2"
+    assert [entry.path for entry in plan.writes] == [b"g"]
+
+
+def test_a_conflict_that_was_overwritten_and_put_back_holds_the_walk_again(bed: Bed) -> None:
+    conflict_in_turn_2(bed)
+    bed.do(on_conflict="overwrite")
+    bed.do("redo")
+    assert bed.plan().target == "turn 2"
