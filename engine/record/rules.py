@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from takeback.engine.store.git import Git, finish, user_setting
 
@@ -48,17 +48,21 @@ def digest(*parts: bytes) -> str:
 
 
 class IgnoreCheck:
-    """A running ``git check-ignore`` against the rules in a work tree and an exclude text.
+    """Asks ``git check-ignore`` about the rules in a work tree and an exclude text.
 
-    Nothing is asked of the user's repository: the store's own git directory is used, with
-    ``--no-index``. Paths begin with ``./`` because this command knows no literal pathspecs.
+    Nothing is asked of the user's repository: another git directory is used, with ``--no-index``.
+    Paths begin with ``./`` because this command knows no literal pathspecs. A folder is named
+    without a slash: with one, git answers for what a ``.gitignore`` inside it says of all names.
+
+    Args:
+        git_dir: a git directory whose ``info/exclude`` holds the exclude text.
     """
 
-    def __init__(self, store: Store, work_tree: bytes) -> None:
-        self._git = Git(store.git_dir, work_tree, {b"GIT_LITERAL_PATHSPECS": b"0"})
+    def __init__(self, git_dir: bytes, work_tree: bytes) -> None:
+        self._git = Git(git_dir, work_tree, {b"GIT_LITERAL_PATHSPECS": b"0"})
 
     def ignored(self, names: Sequence[bytes]) -> set[bytes]:
-        """Those of the paths (a folder ends in a slash) that the rules ignore.
+        """Those of the paths that the rules ignore.
 
         Raises:
             GitError: git failed; nothing may be concluded.
@@ -66,29 +70,35 @@ class IgnoreCheck:
         if not names:
             return set()
         process = self._git.start(
-            "-c",
-            "core.excludesFile=/dev/null",
-            "check-ignore",
-            "--no-index",
-            "-z",
-            "--stdin",
+            "-c", "core.excludesFile=/dev/null",
+            "check-ignore", "--no-index", "-z", "--stdin",
             stdin=True,
-        )
+        )  # fmt: skip
         text = b"".join(b"./" + name + b"\0" for name in names)
         out = finish(process, text, ok=(0, 1))
         return {name[2:] for name in out.split(b"\0") if name}
 
 
-def old_rules(store: Store, files: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Lay out former ``.gitignore`` files (path, bytes) in a folder of the store's own."""
+def former_rules(store: Store, excludes: bytes, files: dict[bytes, bytes]) -> IgnoreCheck:
+    """A check against rules as they were, laid out in a folder of the store's own.
+
+    Args:
+        excludes: the former exclude text.
+        files: the former ``.gitignore`` files.
+    """
     import shutil
 
     folder = os.path.join(store.temp, b"rules")
     shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder, 0o700)
-    for path, data in files:
-        target = os.path.join(folder, path)
-        os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
-        with open(target, "wb") as file:
+    git_dir, tree = os.path.join(folder, b"git"), os.path.join(folder, b"tree")
+    for name in (b"info", b"objects", b"refs"):
+        os.makedirs(os.path.join(git_dir, name), 0o700)
+    laid = {os.path.join(tree, path): data for path, data in files.items()}
+    laid[os.path.join(git_dir, b"HEAD")] = b"ref: refs/heads/none\n"
+    laid[os.path.join(git_dir, b"info/exclude")] = excludes
+    os.makedirs(tree, 0o700)
+    for path, data in laid.items():
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with open(path, "wb") as file:
             file.write(data)
-    return folder
+    return IgnoreCheck(git_dir, tree)

@@ -24,11 +24,13 @@ from takeback.engine.record.files import read_blob, signature
 from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
 from takeback.engine.record.scanstate import Entry, Folder, ScanState
 from takeback.engine.store import paths
-from takeback.engine.store.git import Git, finish
-from takeback.engine.store.objects import Objects, StoreError, object_id
+from takeback.engine.store.git import Git, GitError, GitTimeout, finish
+from takeback.engine.store.objects import Objects, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
+
     from takeback.engine.config import Config
     from takeback.engine.store.store import Store
 
@@ -37,6 +39,7 @@ RACY_NS = 20_000_000
 ctime alone counts: a program can put back the mtime, and every change renews the ctime."""
 
 MARKER = b"takeback-staging"
+_LARGEST_RULES = 1 << 20
 
 
 class FuseBlown(TakebackError):
@@ -75,6 +78,17 @@ def _entry(st: os.stat_result, oid: str, now_ns: int) -> Entry:
     )
 
 
+def exists_unseen(full: bytes) -> FileState:
+    """What to say of a path that a scan passed over: absent, or there and not looked at."""
+    try:
+        os.lstat(full)
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except OSError:
+        return FileState("unknown", reason="unreadable")
+    return FileState("unknown", reason="ignored")
+
+
 class Scanner:
     """One scan. Use once, under the store's lock; `state` is renewed in memory, not saved."""
 
@@ -96,6 +110,9 @@ class Scanner:
         self._kept_unread: set[bytes] = set()
         self._ahead: dict[bytes, Entry] = {}
         self._learned = False
+        self._met_rules: set[bytes] = set()
+        self._former_files: dict[bytes, bytes] = {}
+        self._rule_files: dict[bytes, bytes] = {}
         self._rules_before = (self.state.excludes, self.state.rules, self.state.tracked_sig)
         self._now = time.time_ns()
         own = os.path.realpath(store.data)
@@ -188,19 +205,17 @@ class Scanner:
             git = Git(self._store.git_dir, self._root.path, env)
             process = git.start("diff-files", "-z", "--no-renames", "--ignore-submodules=all")
         walk_all = self._first or changed_rules
-        dirty = self._check_folders(walk_all)
-        self._walk(dirty)
-        if process is not None:
-            reported = _reported(finish(process))
-        else:
-            reported = []
-        if not walk_all and self._ignore_files_changed(reported):
+        self._walk(self._check_folders(walk_all))
+        reported = self._reported(process) if process is not None else []
+        if self._rule_files_changed() and not walk_all:
             walk_all = changed_rules = True
             self._folders = {}
             self._left_out.clear()
             self._fresh.clear()
             self._candidates.clear()
             self._walk([b""])
+        self._former_files, state.rule_files = state.rule_files, self._rule_files
+        state.looked_ns = self._now
         return self._compare(reported, walk_all, changed_rules and not self._first)
 
     def _check_folders(self, walk_all: bool) -> list[bytes]:
@@ -239,6 +254,9 @@ class Scanner:
                 st = look(path or b".", dir_fd=top, follow_symlinks=False)
             except (FileNotFoundError, NotADirectoryError):
                 continue
+            except OSError:
+                dirty.append(path)
+                continue
             if not is_dir(st.st_mode):
                 continue
             if (
@@ -253,7 +271,7 @@ class Scanner:
 
     def _walk(self, todo: list[bytes]) -> None:
         """List folders; new ones level by level, so that one question serves a whole level."""
-        checker = rules.IgnoreCheck(self._store, self._root.path)
+        checker = rules.IgnoreCheck(self._store.git_dir, self._root.path)
         cap_files = self._config.snapshot_file_count_cap
         cap_bytes = self._config.snapshot_total_size_cap_mb * (1 << 20)
         count = size = 0
@@ -271,9 +289,9 @@ class Scanner:
                 for path, _ in files
                 if not self.is_tracked(path) and (all_known or state.find(path) is None)
             ]
-            ask += [path + b"/" for path in folders if not self._in_tracked(path)]
+            ask += [path for path in folders if not self._in_tracked(path)]
             ignored = checker.ignored(ask)
-            todo = [path for path in folders if path + b"/" not in ignored]
+            todo = [path for path in folders if path not in ignored]
             for path, st in files:
                 if path in ignored:
                     continue
@@ -305,7 +323,10 @@ class Scanner:
         full = self._top + folder
         try:
             st = os.lstat(full)
+        except (FileNotFoundError, NotADirectoryError):
+            return
         except OSError:
+            self._unreadable_folder(folder)
             return
         try:
             with os.scandir(full) as listing:
@@ -313,8 +334,7 @@ class Scanner:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError:
-            self._left_out[folder + b"/"] = ("unreadable", ())
-            self._kept_unread.add(folder + b"/")
+            self._unreadable_folder(folder)
             self._folders[folder] = Folder(st.st_mode, st.st_mtime_ns, 0, st.st_ino)
             return
         young = st.st_ctime_ns > self._now - RACY_NS
@@ -326,6 +346,8 @@ class Scanner:
             if name.lower() == b".git":
                 continue
             path = prefix + name
+            if name == b".gitignore":
+                self._met_rules.add(path)
             try:
                 st = item.stat(follow_symlinks=False)
             except FileNotFoundError:
@@ -349,33 +371,57 @@ class Scanner:
             elif not self._config.passed_over(path, False) or self.is_tracked(path):
                 files.append((path, st))
 
+    def _unreadable_folder(self, folder: bytes) -> None:
+        """What is in it stays as it was known, and is named as not captured."""
+        if not folder:
+            raise StoreError("The project's folder cannot be read.")
+        self._left_out[folder + b"/"] = ("unreadable", ())
+        self._kept_unread.add(folder)
+        known = self.state.folders.get(folder)
+        if known is not None:
+            self._folders[folder] = known._replace(ctime_ns=0)
+
     def _is_staging(self, path: bytes, name: bytes) -> bool:
         return name.startswith(paths.STAGING_PREFIX) and os.path.lexists(
             os.path.join(self._top + path, MARKER)
         )
 
-    def _ignore_files_changed(self, reported: list[bytes]) -> bool:
-        def is_rule(path: bytes) -> bool:
-            return path == b".gitignore" or path.endswith(b"/.gitignore")
+    def _reported(self, process: subprocess.Popen[bytes]) -> list[bytes]:
+        """The base's paths that git finds different.
 
-        def changed(path: bytes, entry: Entry | None) -> bool:
-            if entry is None:
-                return True
+        Raises:
+            CacheDamaged: git cannot read our index; it can be made anew.
+        """
+        try:
+            return finish(process).split(b"\0")[1::2]
+        except GitTimeout:
+            raise
+        except GitError as error:
+            raise scanstate.CacheDamaged from error
+
+    def _rule_files_changed(self) -> bool:
+        """Read every ``.gitignore`` again, ignored ones too; whether one differs.
+
+        They are read, not compared by stat: they are few, and what they say decides what an undo
+        may delete.
+        """
+        known = {
+            path
+            for path in self.state.rule_files
+            if path.rpartition(b"/")[0] in self._folders or not path.rpartition(b"/")[0]
+        }
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        self._rule_files = {}
+        for path in known | self._met_rules:
             try:
-                if entry.matches(os.lstat(self._top + path)):
-                    return False
-                with open(self._top + path, "rb") as file:
-                    return object_id("blob", file.read()) != entry.oid
+                fd = os.open(self._top + path, flags)
             except OSError:
-                return True
-
-        state = self.state
-        if any(changed(p, state.find(p)) for p in filter(is_rule, reported)):
-            return True
-        if any(changed(p, state.find(p)) for p in filter(is_rule, self._candidates)):
-            return True
-        overlay = state.overlay.items()
-        return any(is_rule(p) and entry is not None and changed(p, entry) for p, entry in overlay)
+                # Gone, a link, or closed to us: git reads no rules from it either.
+                continue
+            with open(fd, "rb") as file:
+                if stat.S_ISREG(os.fstat(fd).st_mode):
+                    self._rule_files[path] = file.read(_LARGEST_RULES)
+        return self._rule_files != self.state.rule_files
 
     # --- Comparing ---------------------------------------------------------------------------
 
@@ -383,6 +429,7 @@ class Scanner:
         state, scan = self.state, Scan(rules_changed=new_rules)
         check = dict.fromkeys(reported)
         check.update(dict.fromkeys(state.overlay))
+        self._shrunk()
         check.update(dict.fromkeys(self._candidates))
         if walked_all:
             check.update(dict.fromkeys(state.paths()))
@@ -421,6 +468,19 @@ class Scanner:
         state.folders = self._folders
         return scan
 
+    def _shrunk(self) -> None:
+        """Take files in that were too large and no longer are."""
+        for path, (reason, _) in list(self._left_out.items()):
+            if reason != "too-large":
+                continue
+            try:
+                st = os.lstat(self._top + path)
+            except OSError:
+                continue
+            if stat.S_ISREG(st.st_mode) and st.st_size <= self._limit:
+                del self._left_out[path]
+                self._candidates[path] = st
+
     def _read_ahead(self) -> None:
         """Read new files on two threads when there are many."""
         fresh = sorted(path for path in self._fresh if stat.S_ISREG(self._candidates[path].st_mode))
@@ -436,7 +496,7 @@ class Scanner:
                 FileState("special") if reason == "special" else FileState("unknown", reason=reason)
             )
         for name in self._kept_unread:
-            if path.startswith(name) or path == name:
+            if path == name or path.startswith(name + b"/"):
                 return FileState("unknown", reason="unreadable")
         parent = path.rpartition(b"/")[0]
         if parent not in self._folders:
@@ -478,13 +538,13 @@ class Scanner:
             at = at + b"/" + part if at else part
             try:
                 st = os.lstat(self._top + at)
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 return ABSENT
+            except OSError:
+                return FileState("unknown", reason="unreadable")
             if not stat.S_ISDIR(st.st_mode):
                 return ABSENT
-        if os.path.lexists(self._top + path):
-            return FileState("unknown", reason="ignored")
-        return ABSENT
+        return exists_unseen(self._top + path)
 
     def _unseen(self, path: bytes, was_ignored: set[bytes]) -> FileState:
         """What is known of a path before that no scan held: absence, unless it was left out."""
@@ -504,20 +564,11 @@ class Scanner:
 
     def _ignored_before(self) -> set[bytes]:
         """Which of the paths that are new to us the former rules ignored."""
-        state = self.state
         fresh = [path for path in self._candidates if path in self._fresh]
         if not fresh:
             return set()
-        files = []
-        for path in state.paths():
-            if path == b".gitignore" or path.endswith(b"/.gitignore"):
-                entry = state.find(path)
-                if entry is not None:
-                    files.append((path, self._store.objects.read(entry.oid)))
-        folder = rules.old_rules(self._store, files)
-        return rules.IgnoreCheck(self._store, folder).ignored(fresh) | {
-            path for path in fresh if _passed_over(path)
-        }
+        check = rules.former_rules(self._store, self._rules_before[0], self._former_files)
+        return check.ignored(fresh) | {path for path in fresh if default_excluded(path, False)}
 
     def _compare_folders(self, scan: Scan) -> None:
         old, new = self.state.folders, self._folders
@@ -554,17 +605,3 @@ class Scanner:
         for path, (reason, _) in self.state.left_out.items():
             if path not in self._left_out and reason in ("too-large", "secret"):
                 scan.touched.append(NotCaptured(path, reason))
-
-
-def _reported(out: bytes) -> list[bytes]:
-    fields = out.split(b"\0")
-    return fields[1::2]
-
-
-def _passed_over(path: bytes) -> bool:
-    """Whether a file's name, or a folder's around it, may have kept it out of earlier scans."""
-    at = path
-    while at := at.rpartition(b"/")[0]:
-        if default_excluded(at, True):
-            return True
-    return default_excluded(path, False)

@@ -12,7 +12,6 @@ import marshal
 import os
 import stat
 import struct
-import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +22,7 @@ from takeback.engine.store.store import write_file
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
 
-_MAGIC = b"takeback scan 1\n"
+_MAGIC = b"takeback scan 2\n"
 _SETTLED_NS = 2_000_000_000
 _RECORD = struct.Struct("<IqqqQII20s")
 
@@ -95,6 +94,8 @@ class ScanState:
         left_out: paths that are not captured: reason and a fingerprint that shows a touch.
         rules: fingerprint of every rule that decides what is captured.
         tracked: the names in the user's index, kept in memory only.
+        looked_ns: when the scan that made this state began; 0 when it was loaded.
+        rule_files: every ``.gitignore`` that was met, ignored ones too, with its bytes.
     """
 
     def __init__(self) -> None:
@@ -109,6 +110,8 @@ class ScanState:
         self.tracked_sig: tuple[int, ...] = ()
         self.base: Base | None = None
         self.tracked: list[bytes] | None = None
+        self.looked_ns = 0
+        self.rule_files: dict[bytes, bytes] = {}
 
     def find(self, path: bytes) -> Entry | None:
         """The captured file at a path."""
@@ -195,6 +198,7 @@ def load(store: Store) -> ScanState | None:
         state.rules,
         state.excludes,
         state.tracked_sig,
+        state.rule_files,
     ) = data
     state.overlay = {k: v if v is None else Entry(*v) for k, v in overlay.items()}
     state.folders = {k: Folder(*v) for k, v in folders.items()}
@@ -217,6 +221,7 @@ def save(store: Store, state: ScanState) -> None:
         state.rules,
         state.excludes,
         state.tracked_sig,
+        state.rule_files,
     )
     write_file(os.path.join(store.scan_dir, b"state"), _dump(data), temp=store.temp)
 
@@ -228,7 +233,7 @@ def renew_base(store: Store, state: ScanState) -> None:
     lies some seconds back may be left to it: any later change then shows in another second of its
     ctime, which no program can set. Younger files stay in the overlay, compared to the nanosecond.
     """
-    settled = time.time_ns() - _SETTLED_NS
+    settled = state.looked_ns - _SETTLED_NS
     entries: dict[bytes, bytes] = dict(state.base.records) if state.base is not None else {}
     keep: dict[bytes, Entry | None] = {}
     for path, entry in state.overlay.items():

@@ -7,14 +7,23 @@ are then read from these lines; nothing has to be diffed again.
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Mapping
 
 from takeback.engine.errors import TakebackError
-from takeback.engine.facts import EMPTY_TREE, HARMLESS_REASONS, FileState, NotCaptured, PathChange
-from takeback.engine.frozen import Frozen
-from takeback.engine.record import codec, scanstate
-from takeback.engine.record.scan import FuseBlown, Scan, Scanner
+from takeback.engine.facts import (
+    ABSENT,
+    EMPTY_TREE,
+    HARMLESS_REASONS,
+    FileState,
+    NotCaptured,
+    PathChange,
+)
+from takeback.engine.frozen import Frozen, changed
+from takeback.engine.record import codec, images, scanstate
+from takeback.engine.record.scan import FuseBlown, Scan, Scanner, exists_unseen
 from takeback.engine.store.git import Git
 from takeback.engine.store.objects import Objects, StoreError, format_tree, parse_tree
 
@@ -116,6 +125,8 @@ class Snapshotter:
         Returns:
             A snapshot; a failed one says why and names no tree.
         """
+        if op:
+            self._claim(op, own)
         if self._root.refused:
             return self._failed(f"No snapshot was taken: {self._root.refused}.", "failed")
         if not self._config.snapshots:
@@ -125,6 +136,10 @@ class Snapshotter:
         except FuseBlown as error:
             self._state = None
             return self._failed(error.message, "fuse")
+        except (KeyboardInterrupt, SystemExit):
+            # Half a scan: what it found was recorded nowhere, so it must be found again.
+            self._state = None
+            raise
         except TakebackError as error:
             self._state = None
             return self._failed(error.message, "failed")
@@ -132,13 +147,26 @@ class Snapshotter:
             self._state = None
             return self._failed(f"The snapshot failed: {error}.", "failed")
 
+    def _claim(self, op: str, own: frozenset[bytes]) -> None:
+        """Write down what an operation wrote until a scan has seen it: the next may fail."""
+        value = {"op": op, "own": [codec.text(path) for path in sorted(own)]}
+        self._store.write("scan/claim", json.dumps(value).encode())
+
+    def _claimed(self) -> tuple[str, frozenset[bytes]]:
+        try:
+            with open(self._store.path("scan/claim"), "rb") as file:
+                value = json.loads(file.read())
+            return str(value["op"]), frozenset(codec.raw(path) for path in value["own"])
+        except FileNotFoundError:
+            return "", frozenset()
+        except (ValueError, KeyError, TypeError):
+            return "", frozenset()
+
     def _failed(self, message: str, reason: str) -> Snapshot:
         return Snapshot(None, None, (NotCaptured(b"./", reason),), message)
 
     def _load(self) -> tuple[ScanState | None, bool]:
         """The last state, and whether an earlier tree is known though the state is lost."""
-        import os
-
         try:
             st = os.stat(os.path.join(self._store.scan_dir, b"state"))
             stamp = (st.st_ino, st.st_mtime_ns)
@@ -150,6 +178,10 @@ class Snapshotter:
         return self._state, self._state is None
 
     def _take(self, full: bool, op: str, own: frozenset[bytes]) -> Snapshot:
+        claimed = bool(op)
+        if not op:
+            op, own = self._claimed()
+            claimed = bool(op)
         state, lost = self._load()
         scanner = Scanner(self._store, self._config, state, self._root, full)
         try:
@@ -178,6 +210,8 @@ class Snapshotter:
             self._store.set_ref("current", state.tree)
             scanstate.save(self._store, state)
         self._remember_stamp()
+        if claimed:
+            os.unlink(self._store.path("scan/claim"))
         missing = [
             NotCaptured(path, reason)
             for path, (reason, _) in sorted(scan.left_out.items())
@@ -192,8 +226,6 @@ class Snapshotter:
         return Snapshot(seq, state.tree, tuple(missing), changed=news)
 
     def _remember_stamp(self) -> None:
-        import os
-
         st = os.stat(os.path.join(self._store.scan_dir, b"state"))
         self._stamp = (st.st_ino, st.st_mtime_ns)
 
@@ -269,16 +301,29 @@ class Snapshotter:
         found = {change.path: change.after for change in scan.changes}
         changes = []
         for path in sorted(known.keys() | found.keys()):
-            old = known.get(path, FileState("absent"))
-            new = found.get(path, FileState("absent"))
-            if path in scan.left_out:
-                new = FileState("unknown", reason=scan.left_out[path][0])
+            old = known.get(path, ABSENT)
+            new = found.get(path) or self._passed_over(path, scan)
             if path not in known:
                 # Nobody can say any more whether it was left out then.
                 old = FileState("unknown", reason="failed")
+            if old.kind == new.kind == "file" and (old.mode ^ new.mode) & 0o100 == 0:
+                # Git keeps one bit of the mode; where it agrees, today's mode is the best guess.
+                old = changed(old, mode=new.mode)
             if old.oid != new.oid or git_entry(old) != git_entry(new):
                 changes.append(PathChange(path, old, new))
         return Scan(changes, [], scan.left_out, scan.touched, scan.rules_changed)
+
+    def _passed_over(self, path: bytes, scan: Scan) -> FileState:
+        """A path of the last tree that a scan without a memory did not meet."""
+        at = path
+        while at:
+            reason = (scan.left_out.get(at) or scan.left_out.get(at + b"/") or ("",))[0]
+            if reason:
+                return FileState("unknown", reason=reason)
+            at = at.rpartition(b"/")[0]
+        if images.has_link_parent(self._store.root, path):
+            return ABSENT
+        return exists_unseen(os.path.join(self._store.root, path))
 
     def renew(self) -> None:
         """Fold what differs into the base when it has grown; off the critical path."""
