@@ -214,6 +214,7 @@ class PlanEntry:
         want: what will stand there (for ``keep`` and ``conflict``: the same as ``expect``).
         reason: for ``keep`` and ``conflict``, in words.
         notes: things worth saying on its line ("committed since", "mtime kept").
+        source: the name under which the turn knew a file that was renamed since, else empty.
     """
 
     path: bytes
@@ -222,6 +223,12 @@ class PlanEntry:
     want: FileState
     reason: str = ""
     notes: tuple[str, ...] = ()
+    source: bytes = b""
+
+    @property
+    def known_as(self) -> bytes:
+        """The name under which what stands is counted."""
+        return self.source or self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +289,7 @@ class Operation:
     Attributes:
         moves: per path what stood there before and after.
         before: tree id of the safety snapshot; ``after``: the tree the operation left.
+        followed: (path, source) of files that it found under another name, see `PlanEntry`.
     """
 
     id: str
@@ -299,6 +307,7 @@ class Operation:
     targets: tuple[str, ...] = ()
     reverses: str = ""
     seq: int = 0
+    followed: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

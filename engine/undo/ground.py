@@ -20,6 +20,7 @@ from takeback.engine.model import (
     Session,
 )
 from takeback.engine.record import images
+from takeback.engine.store.objects import StoreError, parse_tree
 from takeback.engine.store.usergit import head_blobs
 from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import plan as decisions
@@ -81,6 +82,21 @@ class Ground:
             return None
         return mode & 0o7777 if (mode & 0o170000) == 0o040000 else None
 
+    def was_absent(self, tree: str | None, path: bytes) -> bool:
+        """Whether a tree is known to hold nothing at a path."""
+        if tree is None:
+            return False
+        *folders, name = path.split(b"/")
+        try:
+            for folder in folders:
+                found = parse_tree(self.store.objects.read(tree)).get(folder)
+                if found is None or found[0] != 0o40000:
+                    return True
+                tree = found[1]
+            return name not in parse_tree(self.store.objects.read(tree))
+        except StoreError:
+            return False
+
     def remove_dir(self, dirs: dict[bytes, DirChange], path: bytes) -> None:
         mode = self.dir_mode(path)
         if mode is not None:
@@ -115,7 +131,12 @@ class Ground:
             if kind == "undo" and self._skipped(situation.path):
                 entries.append(
                     PlanEntry(
-                        situation.path, "keep", situation.now, situation.now, "undo_skip names it"
+                        situation.path,
+                        "keep",
+                        situation.now,
+                        situation.now,
+                        "undo_skip names it",
+                        source=situation.source,
                     )
                 )
                 continue
@@ -197,13 +218,8 @@ class Ground:
         out = []
         for entry in entries:
             if entry.path in blocked and entry in writes:
-                entry = PlanEntry(
-                    entry.path,
-                    "keep",
-                    entry.expect,
-                    entry.expect,
-                    f"cannot be written: {blocked[entry.path]}",
-                )
+                reason = f"cannot be written: {blocked[entry.path]}"
+                entry = replace(entry, action="keep", want=entry.expect, reason=reason, notes=())
             out.append(entry)
         return out
 

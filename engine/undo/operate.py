@@ -93,6 +93,7 @@ def _safety(store: Store, plan: Plan, tree: str) -> Operation:
         plan.targets,
         plan.reverses,
         seq,
+        tuple((e.path, e.source) for e in plan.writes if e.source),
     )
 
 

@@ -32,6 +32,9 @@ def pack(store: Store, operation: Operation) -> dict[str, Any]:
         "gives": codec.put_list(store, [[t, codec.text(p)] for t, p in operation.gives]),
         "targets": list(operation.targets),
         "reverses": operation.reverses,
+        "followed": codec.put_list(
+            store, [[codec.text(p), codec.text(s)] for p, s in operation.followed]
+        ),
     }
 
 
@@ -57,6 +60,9 @@ def unpack(store: Store, line: dict[str, Any]) -> Operation:
         tuple(str(t) for t in line.get("targets", [])),
         str(line.get("reverses", "")),
         int(line["seq"]),
+        tuple(
+            (codec.raw(p), codec.raw(s)) for p, s in codec.get_list(store, line.get("followed", []))
+        ),
     )
 
 

@@ -8,7 +8,7 @@ three-way merge with the span's end as base (ORIGIN.md, Undo that keeps later wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from takeback.engine.model import (
     ABSENT,
@@ -35,7 +35,7 @@ class Situation:
         spans: (before, after) of the part to take back, newest first, adjacent ones joined.
         now: what stands there.
         named: the user named this path.
-        overwrites: words for what an overwrite would lose.
+        source: the name under which the turn knew it, if it was renamed since.
     """
 
     path: bytes
@@ -43,6 +43,7 @@ class Situation:
     now: FileState
     named: bool = False
     notes: tuple[str, ...] = ()
+    source: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +161,17 @@ def _stopped(
         return Decision(_entry(situation, _action(oldest), oldest), later=not stop.deleted)
     if on_conflict == "keep":
         return _kept(situation, "changed since")
-    return Decision(PlanEntry(situation.path, "conflict", now, now, stop.reason, situation.notes))
+    return Decision(_entry(situation, "conflict", now, stop.reason))
 
 
 def _kept(situation: Situation, reason: str) -> Decision:
-    return Decision(
-        PlanEntry(situation.path, "keep", situation.now, situation.now, reason, situation.notes)
+    return Decision(_entry(situation, "keep", situation.now, reason))
+
+
+def _entry(situation: Situation, action: Action, want: FileState, reason: str = "") -> PlanEntry:
+    return PlanEntry(
+        situation.path, action, situation.now, want, reason, situation.notes, situation.source
     )
-
-
-def _entry(situation: Situation, action: Action, want: FileState) -> PlanEntry:
-    return PlanEntry(situation.path, action, situation.now, want, "", situation.notes)
 
 
 def _action(want: FileState) -> Action:
@@ -201,9 +202,7 @@ def resolve_places(entries: Sequence[PlanEntry], standing: Iterable[bytes]) -> l
                 if at in stays or at in wanted:
                     reason = "a file stands where its folder was"
         if reason:
-            entry = PlanEntry(
-                entry.path, "conflict", entry.expect, entry.expect, reason, entry.notes
-            )
+            entry = replace(entry, action="conflict", want=entry.expect, reason=reason)
         out.append(entry)
     return out
 

@@ -32,6 +32,8 @@ from takeback.engine.undo.target import Part, Target
 if TYPE_CHECKING:
     pass
 
+_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
 EVIDENCE_WORDS = {
     "tool-edit": "edited by the agent's tool",
     "traced-call": "written by the agent's process",
@@ -87,7 +89,7 @@ def undo(ground: Ground, request: Request) -> Plan:
             if any(s.evidence not in AGENT_EVIDENCE for s in part.segments)
         }
     )
-    written = {entry.path for entry in plan.writes}
+    written = {entry.known_as for entry in plan.writes}
     asks = list(plan.asks)
     risky = [path for path in unknown if path in written]
     if risky:
@@ -154,26 +156,31 @@ def _situation(ground: Ground, path: bytes, parts: Sequence[Part], request: Requ
         renamed = _renamed(ground, path, spans[0][1], parts[0].turn)
         if renamed is not None:
             notes.append(f"renamed from {os.fsdecode(path)!r} since")
-            return Situation(renamed, spans, ground.now(renamed), named, tuple(notes))
+            return Situation(renamed, spans, ground.now(renamed), named, tuple(notes), path)
     return Situation(path, spans, now, named, tuple(notes))
 
 
 def _renamed(ground: Ground, path: bytes, left: FileState, turn: Turn) -> bytes | None:
-    """The one file that holds what the turn left at a path that is gone now."""
-    found = []
-    for candidate in ground.snapshots.paths_with(left.oid) if ground.fresh else ():
-        if candidate == path:
-            continue
-        owned = any(c.path == candidate for c in turn.changes)
-        if not owned and same(changed(ground.now(candidate), mode=left.mode), left):
-            found.append(candidate)
-    return found[0] if len(found) == 1 else None
+    """The one file that holds what the turn left at a path that is gone now.
+
+    A file that stood there when the turn ended is no renamed one, and empty files say nothing.
+    """
+    if not ground.fresh or left.oid == _EMPTY_BLOB:
+        return None
+    found = [
+        candidate
+        for candidate in ground.snapshots.paths_with(left.oid)
+        if same(changed(ground.now(candidate), mode=left.mode), left)
+    ]
+    if len(found) != 1 or any(change.path == found[0] for change in turn.changes):
+        return None
+    return found[0] if ground.was_absent(turn.after, found[0]) else None
 
 
 def _takes(
     ground: Ground, parts: Sequence[Part], entries: Sequence[PlanEntry], request: Request
 ) -> tuple[tuple[str, bytes], ...]:
-    left = {entry.path for entry in entries if entry.action in ("keep", "conflict")}
+    left = {entry.known_as for entry in entries if entry.action in ("keep", "conflict")}
     takes: list[tuple[str, bytes]] = []
     for part in parts:
         path = part.change.path

@@ -43,12 +43,14 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
     for turn in targets.all_turns(ground.sessions):
         if targets.is_active(turn) and turn.session == operation.session:
             raise targets.running_error(turn)
+    sources = dict(operation.followed)
     situations = [
         Situation(
             move.path,
             ((move.before, move.after),),
             ground.now(move.path),
             targets.covers(request.paths, move.path) if request.paths else False,
+            source=sources.get(move.path, b""),
         )
         for move in operation.moves
         if not request.paths or targets.covers(request.paths, move.path)
@@ -72,7 +74,7 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
         ]
         if later:
             asks.append(f"The session began turn {later[-1].n} after the undo.")
-    left = {entry.path for entry in plan.entries if entry.action in ("keep", "conflict")}
+    left = {entry.known_as for entry in plan.entries if entry.action in ("keep", "conflict")}
     dirs = tuple(
         DirChange(item.path, ground.dir_mode(item.path), item.before)
         for item in operation.dirs

@@ -25,7 +25,9 @@ class Bed:
     def __init__(self, base: Path) -> None:
         self.root = base / "project"
         self.data = base / "data"
+        self.config = base / "config/config.toml"
         self.root.mkdir()
+        self.config.parent.mkdir()
 
     def project(self) -> Project:
         return Project.open(str(self.root), str(self.data))
@@ -73,8 +75,9 @@ class Bed:
 
 @pytest.fixture
 def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
-    monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(tmp_path / "config"))
-    yield Bed(tmp_path)
+    bed = Bed(tmp_path)
+    monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(bed.config.parent))
+    yield bed
 
 
 # --- Names of operations -------------------------------------------------------------------------
@@ -175,3 +178,63 @@ def test_a_conflict_that_was_overwritten_and_put_back_holds_the_walk_again(bed: 
     bed.do(on_conflict="overwrite")
     bed.do("redo")
     assert bed.plan().target == "turn 2"
+
+
+# --- Files that the user renamed -----------------------------------------------------------------
+
+
+def renamed(bed: Bed) -> None:
+    bed.write("f", LINES)
+    bed.write("h", "1\n")
+    bed.turn(f=line_5("agent"), h="2\n")
+    (bed.root / "f").rename(bed.root / "g")
+
+
+def test_a_renamed_file_that_undo_skips_still_stands(bed: Bed) -> None:
+    renamed(bed)
+    bed.config.write_text('undo_skip = ["g"]\n')
+    bed.do()
+    assert bed.read("g") == line_5("agent")
+    assert bed.undone() == {"f": False, "h": True}
+
+
+def test_a_renamed_file_in_conflict_is_not_put_back_by_redo(bed: Bed) -> None:
+    renamed(bed)
+    bed.do()
+    assert bed.read("g") == LINES
+    assert bed.undone() == {"f": True, "h": True}
+    bed.write("g", line_5("user"))
+    plan = bed.do("redo")
+    assert [entry.path for entry in plan.conflicts] == [b"g"]
+    assert bed.undone() == {"f": True, "h": False}
+
+
+def test_redo_of_a_renamed_file_makes_its_change_stand_again(bed: Bed) -> None:
+    renamed(bed)
+    bed.do()
+    bed.do("redo")
+    assert bed.read("g") == line_5("agent")
+    assert bed.undone() == {"f": False, "h": False}
+
+
+def test_an_empty_file_is_not_taken_for_a_renamed_one(bed: Bed) -> None:
+    bed.write("f", "content\n")
+    bed.turn(f="")
+    (bed.root / "f").rename(bed.root / "g")
+    assert [entry.reason for entry in bed.plan().entries] == ["deleted since"]
+
+
+def test_a_file_that_stood_there_before_is_not_taken_for_a_renamed_one(bed: Bed) -> None:
+    bed.write("f", "content\n")
+    bed.write("lib/copy", "same\n")
+    bed.turn(f="same\n")
+    (bed.root / "f").unlink()
+    assert [entry.reason for entry in bed.plan().entries] == ["deleted since"]
+
+
+def test_a_renamed_file_with_a_copy_is_not_followed(bed: Bed) -> None:
+    renamed(bed)
+    bed.write("copy", line_5("agent"))
+    assert [(e.path, e.reason) for e in bed.plan().entries if e.action == "keep"] == [
+        (b"f", "deleted since")
+    ]
