@@ -290,6 +290,7 @@ class Operation:
         moves: per path what stood there before and after.
         before: tree id of the safety snapshot; ``after``: the tree the operation left.
         followed: (path, source) of files that it found under another name, see `PlanEntry`.
+        back: the paths among its moves that a later operation reversed.
     """
 
     id: str
@@ -308,6 +309,7 @@ class Operation:
     reverses: str = ""
     seq: int = 0
     followed: tuple[tuple[bytes, bytes], ...] = ()
+    back: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,30 @@ def read(store: Store, damaged: list[tuple[str, int]] | None = None) -> tuple[Op
         if operation.id in found:
             continue
         found[operation.id] = operation
-        other = found.get(operation.reverses)
-        if other is not None:
-            found[other.id] = replace(other, state="undone")
-            further = found.get(other.reverses)
-            if further is not None:
-                found[further.id] = replace(further, state="done")
+        _reverse(found, operation)
     return tuple(sorted(found.values(), key=lambda o: o.seq))
+
+
+def _reverse(found: dict[str, Operation], operation: Operation) -> None:
+    """Note what an operation reversed, and what that made stand again, along the whole chain."""
+    sources = dict(operation.followed)
+    names = {sources.get(move.path, move.path) for move in operation.moves}
+    # What was back already needed no move; it is reversed all the same.
+    names.update(path for _, path in (*operation.takes, *operation.gives))
+    back = True
+    seen = {operation.id}
+    other = found.get(operation.reverses)
+    while other is not None and other.id not in seen:
+        seen.add(other.id)
+        known_as = dict(other.followed)
+        met = {m.path for m in other.moves if known_as.get(m.path, m.path) in names}
+        now = set(other.back) | met if back else set(other.back) - met
+        whole = back and now.issuperset(m.path for m in other.moves)
+        found[other.id] = replace(
+            other, back=tuple(sorted(now)), state="undone" if whole else "done"
+        )
+        other = found.get(other.reverses)
+        back = not back
 
 
 def written_by(operation: Operation) -> frozenset[bytes]:

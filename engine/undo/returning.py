@@ -30,11 +30,19 @@ if TYPE_CHECKING:
 
 def redo(ground: Ground, request: Request) -> Plan:
     last: NothingToDo | None = None
+    idle: Plan | None = None
     for operation in targets.redo_target(ground.sessions, ground.operations, request):
         try:
-            return reverse(ground, operation, request, "redo")
+            plan = reverse(ground, operation, request, "redo")
         except NothingToDo as nothing:
             last = nothing
+            continue
+        if plan.writes or plan.conflicts:
+            return plan
+        # It would only say again what the user deleted since; an older undo may have more.
+        idle = idle or plan
+    if idle is not None:
+        return idle
     assert last is not None
     raise last
 
@@ -53,7 +61,8 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
             source=sources.get(move.path, b""),
         )
         for move in operation.moves
-        if not request.paths or targets.covers(request.paths, move.path)
+        if move.path not in operation.back
+        and (not request.paths or targets.covers(request.paths, move.path))
     ]
     label = f"{operation.kind} of {operation.target} ({operation.id})"
     plan = ground.settle(kind, label, operation.session, situations, request)
@@ -75,6 +84,8 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
         if later:
             asks.append(f"The session began turn {later[-1].n} after the undo.")
     left = {entry.known_as for entry in plan.entries if entry.action in ("keep", "conflict")}
+    met = {situation.path for situation in situations}
+    left |= {sources.get(m.path, m.path) for m in operation.moves if m.path not in met}
     dirs = tuple(
         DirChange(item.path, ground.dir_mode(item.path), item.before)
         for item in operation.dirs

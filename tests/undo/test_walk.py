@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback.engine import Project, Request
+from takeback.engine.errors import NothingToDo
 from takeback.engine.model import Change, Plan
 from takeback.engine.undo import oplog
 
@@ -238,3 +239,65 @@ def test_a_renamed_file_with_a_copy_is_not_followed(bed: Bed) -> None:
     assert [(e.path, e.reason) for e in bed.plan().entries if e.action == "keep"] == [
         (b"f", "deleted since")
     ]
+
+
+# --- Redo of a part ------------------------------------------------------------------------------
+
+
+def half_redone(bed: Bed) -> str:
+    """An undo of two files of which redo could put back one; its id."""
+    for name in "fg":
+        bed.write(name, LINES)
+    bed.turn(f=line_5("agent"), g=line_5("agent"))
+    bed.do()
+    bed.write("f", line_5("user"))
+    plan = bed.do("redo")
+    assert [entry.path for entry in plan.conflicts] == [b"f"]
+    assert bed.undone() == {"f": True, "g": False}
+    return bed.project().operations()[0].id
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["plain", "by its id"])
+def test_the_rest_of_a_redo_that_met_a_conflict_can_be_put_back(bed: Bed, named: bool) -> None:
+    op = half_redone(bed)
+    assert bed.states() == [("undo", "done"), ("redo", "done")]
+    bed.write("g", "the user's later work\n")
+    plan = bed.do("redo", op=op if named else "", on_conflict="overwrite")
+    assert [entry.path for entry in plan.entries] == [b"f"]
+    assert bed.read("f") == line_5("agent")
+    assert bed.read("g") == "the user's later work\n"
+    assert bed.undone() == {"f": False, "g": False}
+    assert bed.states() == [("undo", "undone"), ("redo", "done"), ("redo", "done")]
+    with pytest.raises(NothingToDo):
+        bed.plan("redo")
+
+
+def test_what_was_put_back_and_taken_again_comes_back_by_the_newer_undo(bed: Bed) -> None:
+    half_redone(bed)
+    assert [entry.path for entry in bed.do().writes] == [b"g"]
+    assert [entry.path for entry in bed.do("redo").writes] == [b"g"]
+    assert bed.undone() == {"f": True, "g": False}
+
+
+def test_a_file_that_is_gone_does_not_keep_redo_from_older_undos(bed: Bed) -> None:
+    for name in "fgh":
+        bed.write(name, "1\n")
+    bed.turn(h="2\n")
+    bed.turn(f="2\n", g="2\n")
+    bed.do(turn="1")
+    bed.do(turn="2")
+    (bed.root / "f").unlink()
+    assert [entry.path for entry in bed.do("redo").writes] == [b"g"]
+    assert [entry.path for entry in bed.plan("redo").writes] == [b"h"]
+
+
+def test_a_goto_that_was_taken_back_and_put_back_stands(bed: Bed) -> None:
+    bed.write("f", "0\n")
+    bed.turn(f="1\n")
+    bed.turn(f="2\n")
+    bed.do("goto", turn="1")
+    bed.do()
+    assert bed.states() == [("goto", "undone"), ("undo", "done")]
+    bed.do("redo")
+    assert bed.read("f") == "1\n"
+    assert bed.states() == [("goto", "done"), ("undo", "undone"), ("redo", "done")]
