@@ -135,7 +135,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One prompt and its answer. ``n`` counts the project's turns over all sessions from 1."""
+    """One prompt and its answer. ``n`` counts the project's turns over all sessions from 1.
+
+    Attributes:
+        seq: the ledger's number of its begin: what came first is never told by a clock.
+    """
 
     id: str
     n: int
@@ -157,6 +161,7 @@ class Turn:
     background: bool = False
     pid_known: bool = False
     last_event_ns: int = 0
+    seq: int = 0
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -158,6 +158,7 @@ def _turn(
         raw.background and raw.end is None,
         bool(raw.begin.get("pid")),
         raw.last_ns,
+        raw.seq,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from takeback.engine.errors import UsageError
+from takeback.engine.errors import NothingToDo, UsageError
 from takeback.engine.frozen import changed
 from takeback.engine.model import (
     AGENT_EVIDENCE,
@@ -54,7 +54,12 @@ def plan(ground: Ground, request: Request) -> Plan:
     """
     if request.kind == "undo":
         last = targets.reversible(ground.sessions, ground.operations, request)
-        return returning.reverse(ground, last, request, "undo") if last else undo(ground, request)
+        if last is not None:
+            try:
+                return returning.reverse(ground, last, request, "undo")
+            except NothingToDo:
+                pass  # The user took it back by hand: the walk goes on as always.
+        return undo(ground, request)
     if request.kind == "redo":
         return returning.redo(ground, request)
     if request.kind == "goto":

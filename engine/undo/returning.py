@@ -79,7 +79,7 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
         later = [
             turn
             for turn in targets.all_turns(ground.sessions)
-            if turn.session == operation.session and turn.begun_ns > operation.at_ns
+            if turn.session == operation.session and turn.seq > operation.seq
         ]
         if later:
             asks.append(f"The session began turn {later[-1].n} after the undo.")

@@ -336,7 +336,7 @@ def reversible(
     last = operations[-1]
     if last.kind not in ("goto", "restore", "switch") or last.state != "done":
         return None
-    return None if any(t.begun_ns > last.at_ns for t in all_turns(sessions)) else last
+    return None if any(t.seq > last.seq for t in all_turns(sessions)) else last
 
 
 def redo_target(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -301,3 +302,52 @@ def test_a_goto_that_was_taken_back_and_put_back_stands(bed: Bed) -> None:
     bed.do("redo")
     assert bed.read("f") == "1\n"
     assert bed.states() == [("goto", "done"), ("undo", "undone"), ("redo", "done")]
+
+
+# --- Right after a goto --------------------------------------------------------------------------
+
+
+def gone_to_turn_1(bed: Bed) -> None:
+    bed.write("f", "0\n")
+    bed.turn(f="1\n")
+    bed.turn(f="2\n")
+    bed.do("goto", turn="1")
+    assert bed.read("f") == "1\n"
+
+
+def an_hour_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 3600 * 10**9)
+
+
+def test_a_turn_after_a_goto_is_what_undo_takes_whatever_the_clock_says(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone_to_turn_1(bed)
+    an_hour_back(monkeypatch)
+    bed.turn(new="new\n")
+    assert bed.plan().target == "turn 3"
+
+
+def test_redo_asks_for_a_turn_after_the_undo_whatever_the_clock_says(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.write("f", "1\n")
+    bed.turn(f="2\n")
+    bed.do()
+    an_hour_back(monkeypatch)
+    bed.turn(new="new\n")
+    assert bed.plan("redo").asks == ("The session began turn 2 after the undo.",)
+
+
+def test_a_goto_that_the_user_took_back_by_hand_does_not_end_the_walk(bed: Bed) -> None:
+    bed.write("h", "1\n")
+    bed.turn(h="2\n")
+    gone_to = bed.project().sessions()[0].turns[0].n
+    bed.turn(f="f\n")
+    bed.do("goto", turn=str(gone_to))
+    assert bed.read("f") is None
+    bed.write("f", "f\n")
+    plan = bed.do()
+    assert plan.target == "turn 1"
+    assert bed.read("h") == "1\n"
