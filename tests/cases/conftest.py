@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases.world import World
+pytest.register_assert_rewrite("tests.cases.world")
+
+from tests.cases.world import World  # noqa: E402
 
 
 @pytest.fixture
