@@ -67,8 +67,12 @@ ABSENT = FileState("absent")
 
 
 def same(a: FileState, b: FileState) -> bool:
-    """Whether two known states hold the same kind, bytes and mode (times aside)."""
-    return a.kind == b.kind and a.oid == b.oid and a.mode == b.mode and a.kind != "unknown"
+    """Whether two known states hold the same kind, bytes and mode (times aside).
+
+    Nobody knows what a special file holds, so it is the same as nothing, itself included.
+    """
+    known = a.kind not in ("unknown", "special")
+    return known and a.kind == b.kind and a.oid == b.oid and a.mode == b.mode
 
 
 class NotCaptured(Frozen):

@@ -124,74 +124,63 @@ def _walk(
     seen: list[tuple[Record, PathChange]],
     found: Found,
 ) -> None:
+    """Put the known versions of one path in order and name the source of each step.
+
+    An edit call is two looks: what it found when it began, what it left when it ended. Its step
+    leads from what stood just before its end, so that calls which overlap are told apart.
+    """
     edits = [
         call
         for call in index.edits.get(path, [])
         if call.seq < turn.end_seq and (call.done_seq or FOREVER) > turn.seq
     ]
-    points: list[tuple[int, RawCall | tuple[Record, PathChange]]] = [(c.seq, c) for c in edits]
-    points.extend((record.seq, (record, change)) for record, change in seen)
+    points: list[tuple[int, _Point]] = []
+    for call in edits:
+        points.append((call.seq, _Point(call.pre[path], begins=call)))
+        if call.done_seq and not call.missing_begin:
+            left = call.post.get(path, call.pre[path])
+            points.append((call.done_seq, _Point(left, ends=call)))
+    points.extend((record.seq, _Point(change.after, record)) for record, change in seen)
     points.sort(key=lambda point: point[0])
-    current = _start(points, path, seen)
+    current = _start(points, seen)
     last = turn.seq
     segments: list[Segment] = []
+    waiting: list[RawCall] = []
     broken = lost = False
     for seq, point in points:
-        if isinstance(point, RawCall):
-            pre = point.pre[path]
-            if not _equal(pre, current):
-                low = max(last, index.last_scan(seq))
-                gap = _gap(index, turn, path, current, pre, low, seq, f"{point.id}~", lost)
+        ended = point.ends
+        if ended is not None:
+            waiting = [other for other in waiting if other is not ended]
+            if not _equal(current, point.state) and ended.turn == turn.id:
+                _add(segments, found, _edit(turn, path, current, point.state, ended))
+            current, last = point.state, seq
+            continue
+        if point.begins is not None:
+            lost = lost or point.begins.missing_begin
+            low = max(last, index.last_scan(seq))
+            key = f"{point.begins.turn} {point.begins.id}~"
+        else:
+            assert point.record is not None
+            explained = any(_equal(point.state, o.post.get(path, current)) for o in waiting)
+            if explained and not point.record.op:
+                # Seen in the middle of an edit call, which explains it when it ends.
+                continue
+            low, key = max(last, point.record.since), str(seq)
+        if not _equal(point.state, current):
+            if point.record is None or not point.record.op:
+                at_ns = point.record.at_ns if point.record is not None else 0
+                gap = _gap(index, turn, path, current, point.state, low, seq, key, lost, at_ns)
                 broken = True
                 _add(segments, found, gap)
-            current, last = pre, seq
-            if not point.done_seq or point.missing_begin:
+            current = point.state
+        elif point.state.kind != "unknown":
+            current = point.state
+        last = seq
+        if point.begins is not None:
+            if point.begins.done_seq:
+                waiting.append(point.begins)
+            else:
                 lost = True
-                continue
-            post = point.post.get(path, pre)
-            if not _equal(pre, post) and point.turn == turn.id:
-                _add(
-                    segments,
-                    found,
-                    Segment(
-                        path,
-                        pre,
-                        post,
-                        "tool-edit",
-                        f"{point.turn} {point.id}",
-                        (point.id,),
-                        _step_id(turn, point),
-                        point.begun_ns,
-                        point.ended_ns,
-                    ),
-                )
-            current, last = post, point.done_seq
-        else:
-            record, change = point
-            if not _equal(change.after, current):
-                if not record.op:
-                    low = max(last, record.since)
-                    if last > record.seq:
-                        # Seen in the middle of an edit call: the call explains it.
-                        continue
-                    gap = _gap(
-                        index,
-                        turn,
-                        path,
-                        current,
-                        change.after,
-                        low,
-                        record.seq,
-                        str(record.seq),
-                        lost,
-                        record.at_ns,
-                    )
-                    broken = True
-                    _add(segments, found, gap)
-                current = change.after
-            elif change.after.kind != "unknown":
-                current = change.after
-            last = max(last, record.seq)
     if not segments:
         return
     if same(segments[0].before, segments[-1].after) and len(segments) > 1:
@@ -201,22 +190,41 @@ def _walk(
         found.mixed.add(path)
 
 
-def _start(
-    points: list[tuple[int, RawCall | tuple[Record, PathChange]]],
-    path: bytes,
-    seen: list[tuple[Record, PathChange]],
-) -> FileState:
-    if seen and (seen[0][1].before.kind != "unknown" or not points):
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """One look at a path: by a scan, or at the begin or the end of an edit call."""
+
+    state: FileState
+    record: Record | None = None
+    begins: RawCall | None = None
+    ends: RawCall | None = None
+
+
+def _edit(
+    turn: RawTurn, path: bytes, before: FileState, after: FileState, call: RawCall
+) -> Segment:
+    return Segment(
+        path,
+        before,
+        after,
+        "tool-edit",
+        f"{call.turn} {call.id}",
+        (call.id,),
+        _step_id(turn, call),
+        call.begun_ns,
+        call.ended_ns,
+    )
+
+
+def _start(points: list[tuple[int, _Point]], seen: list[tuple[Record, PathChange]]) -> FileState:
+    """What stood at the path when the turn began, as far as anybody looked."""
+    if seen and (seen[0][1].before.kind != "unknown" or len(points) == len(seen)):
         return seen[0][1].before
-    for _, point in points:
-        if isinstance(point, RawCall):
-            return point.pre[path]
-        return point[1].before
-    return FileState("unknown", reason="failed")
+    return points[0][1].state if points else FileState("unknown", reason="failed")
 
 
 def _equal(a: FileState, b: FileState) -> bool:
-    return same(a, b) or (a.kind == "unknown" and b.kind == "unknown")
+    return same(a, b) or (a.kind == b.kind and a.kind in ("unknown", "special"))
 
 
 def _add(segments: list[Segment], found: Found, segment: Segment | None) -> None:
@@ -259,8 +267,10 @@ def _gap(
     if lost or unwatched or not turn.calls:
         evidence = "no-record"
     elif own:
-        exact = all(call.scanned and not call.missing_begin for call in own)
-        evidence = "during-call" if exact else "no-record"
+        evidence = "during-call" if all(_is_exact(call, turn) for call in own) else "no-record"
+    elif any(call.missing_begin and call.seq > low for call in turn.calls):
+        # A call ran of which only the end is known: it may have made this.
+        evidence = "no-record"
     else:
         evidence = "outside-calls"
     ids = tuple(dict.fromkeys(call.id for call in [*own, *around])) if own else ()
@@ -276,6 +286,13 @@ def _gap(
         own[0].begun_ns if own else turn.begun_ns,
         at_ns,
     )
+
+
+def _is_exact(call: RawCall, turn: RawTurn) -> bool:
+    """Whether the project was looked at on both sides of a call (or it still runs)."""
+    if call.missing_begin or not call.scanned:
+        return False
+    return call.end_scanned if call.done_seq else turn.end is None
 
 
 def _last_event(turn: RawTurn) -> int:

@@ -57,6 +57,7 @@ def build(
         running: ids of the turns that are open.
         counts: fills in the numbers of lines, when they are wanted.
     """
+    _close_lost_turns(log, running)
     index = origin.Index(log)
     undone = standing(operations)
     built = [_session(store, index, raw, undone, running) for raw in log.sessions]
@@ -70,6 +71,31 @@ def build(
         replace(session, turns=tuple(_with_counts(turn, counted) for turn in session.turns))
         for session in sessions
     )
+
+
+def _close_lost_turns(log: Log, running: set[str]) -> None:
+    """End turns whose end is nowhere, and which nobody has open: late, at the next begin.
+
+    Without this, all that is changed in the project for ever after would count as theirs.
+    """
+    for session in log.sessions:
+        for at, turn in enumerate(session.turns):
+            if turn.end is not None or turn.id in running:
+                continue
+            seqs = [turn.seq, *(c.done_seq or c.seq for c in turn.calls)]
+            seq = max([*seqs, *(s for s, _, _ in turn.steps)]) + 1
+            snap: object = seq
+            if at + 1 < len(session.turns):
+                after = session.turns[at + 1]
+                seq, snap = after.seq, after.begin.get("snap")
+            turn.end = {
+                "seq": seq,
+                "snap": snap,
+                "t": turn.last_ns,
+                "late": True,
+                "interrupted": True,
+                "tree": None,
+            }
 
 
 def _all_changes(turn: Turn) -> list[Change]:
@@ -177,7 +203,8 @@ def _missing(
             items.setdefault(item.path, item)
     for item in unseen:
         items.setdefault(item.path, item)
-    complete = not raw.missing_begin and not raw.damaged and not raw.notes
+    lost_begin = any(call.missing_begin for call in raw.calls)
+    complete = not (raw.missing_begin or raw.damaged or raw.notes or lost_begin)
     complete = complete and all(item.reason in HARMLESS_REASONS for item in items.values())
     if raw.begin.get("tree") is None:
         complete = False
