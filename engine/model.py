@@ -260,6 +260,7 @@ class Plan:
         outputs_newer: a shell call ran after an edit that is taken back: what it built may be newer
             than the files put back.
         stopped: nothing of the target is in the selection; the walk ends here without a change.
+        chosen: the paths that the user named, empty where none were: nothing else was looked at.
     """
 
     kind: OperationKind
@@ -277,6 +278,7 @@ class Plan:
     effects: tuple[str, ...] = ()
     stopped: bool = False
     outputs_newer: bool = False
+    chosen: tuple[bytes, ...] = ()
 
     @property
     def writes(self) -> tuple[PlanEntry, ...]:
@@ -296,6 +298,7 @@ class Operation:
         before: tree id of the safety snapshot; ``after``: the tree the operation left.
         followed: (path, source) of files that it found under another name, see `PlanEntry`.
         back: the paths among its moves that a later operation reversed.
+        chosen: the paths that the user named, see `Plan`.
     """
 
     id: str
@@ -315,6 +318,7 @@ class Operation:
     seq: int = 0
     followed: tuple[tuple[bytes, bytes], ...] = ()
     back: tuple[bytes, ...] = ()
+    chosen: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ def _safety(store: Store, plan: Plan, tree: str) -> Operation:
         plan.reverses,
         seq,
         tuple((e.path, e.source) for e in plan.writes if e.source),
+        chosen=plan.chosen,
     )
 
 

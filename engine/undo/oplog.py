@@ -35,6 +35,7 @@ def pack(store: Store, operation: Operation) -> dict[str, Any]:
         "followed": codec.put_list(
             store, [[codec.text(p), codec.text(s)] for p, s in operation.followed]
         ),
+        "chosen": codec.put_list(store, [codec.text(p) for p in operation.chosen]),
     }
 
 
@@ -63,6 +64,7 @@ def unpack(store: Store, line: dict[str, Any]) -> Operation:
         tuple(
             (codec.raw(p), codec.raw(s)) for p, s in codec.get_list(store, line.get("followed", []))
         ),
+        chosen=tuple(codec.raw(p) for p in codec.get_list(store, line.get("chosen", []))),
     )
 
 

@@ -119,6 +119,7 @@ def undo(ground: Ground, request: Request) -> Plan:
         targets=tuple(turn.id for turn in found.turns),
         effects=_effects(found.turns),
         outputs_newer=_outputs_newer(found),
+        chosen=request.paths,
     )
 
 

@@ -315,9 +315,10 @@ def _left_alone(part: Part, operations: Sequence[Operation]) -> bool:
         if not marks.isdisjoint((*operation.takes, *operation.gives)):
             left = False
         elif operation.kind == "undo" and operation.state == "done":
-            # An undo of one step or call met nothing else of its turn.
-            whole = not operation.target.startswith(("step ", "call "))
-            left = left or (whole and part.turn.id in operation.targets)
+            # An undo of one step, one call or chosen files met nothing else of its turn.
+            met = not operation.target.startswith(("step ", "call "))
+            met = met and (not operation.chosen or covers(operation.chosen, path))
+            left = left or (met and part.turn.id in operation.targets)
     return left
 
 

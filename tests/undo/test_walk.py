@@ -175,6 +175,27 @@ def test_an_undo_of_one_call_leaves_the_rest_of_its_turn_next(bed: Bed) -> None:
     assert [entry.path for entry in plan.writes] == [b"g"]
 
 
+def test_an_undo_of_chosen_files_leaves_the_rest_of_its_turn_next(bed: Bed) -> None:
+    bed.write("h", "1\n")
+    bed.turn(h="2\n")
+    bed.turn(f="f\n", g="g\n")
+    bed.do(paths=(b"f",))
+    plan = bed.plan()
+    assert plan.target == "turn 2"
+    assert [entry.path for entry in plan.writes] == [b"g"]
+
+
+def test_a_conflict_left_by_an_undo_of_chosen_files_does_not_hold_the_walk(bed: Bed) -> None:
+    for name in "fg":
+        bed.write(name, LINES)
+    bed.write("h", "1\n")
+    bed.turn(h="2\n")
+    bed.turn(f=line_5("agent"), g=line_5("agent"))
+    bed.write("f", line_5("user"))
+    bed.do(paths=(b"f", b"g"))
+    assert bed.plan().target == "turn 1"
+
+
 def test_a_conflict_that_was_overwritten_and_put_back_holds_the_walk_again(bed: Bed) -> None:
     conflict_in_turn_2(bed)
     bed.do(on_conflict="overwrite")
