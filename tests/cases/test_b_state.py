@@ -42,7 +42,7 @@ def test_B2_changes_made_while_the_tool_was_not_running_survive(w: World) -> Non
 
 def test_B3_every_turn_has_a_tree_of_its_own(w: World) -> None:
     names = [f"f{n}" for n in range(8)]
-    w.files({name: b"old\n" for name in names})
+    w.files(dict.fromkeys(names, b"old\n"))
     for name in names:
         with w.turn() as agent:
             agent.edit(name, b"new\n")

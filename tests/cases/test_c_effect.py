@@ -14,7 +14,7 @@ def test_C1_an_edit_through_the_shell_is_undoable(w: World) -> None:
     w.write("f", b"1\n")
     before = w.tree()
     with w.turn() as agent:
-        agent.shell(f"{sys.executable} -c 'open(\"f\", \"w\").write(\"2\")'")
+        agent.shell(f'{sys.executable} -c \'open("f", "w").write("2")\'')
     assert w.read("f") == b"2"
     assert w.evidence() == {b"f": "during-call"}
     w.undo_shell()

@@ -20,7 +20,7 @@ BLANKS = [" leading", "trailing ", "new\nline", "tab\there", "mid dle", " ", "\n
 def test_F1_F2_odd_names_come_back_and_go_forward(
     w: World, how: str, names: list[str], locale: str, repository: bool
 ) -> None:
-    w.files({name: b"old\n" for name in names})
+    w.files(dict.fromkeys(names, b"old\n"))
     if repository:
         w.repository()
     w.env["LC_ALL"] = locale
@@ -29,7 +29,7 @@ def test_F1_F2_odd_names_come_back_and_go_forward(
         if how == "edit":
             agent.edits({name.encode(): b"the agent's\n" for name in names})
         else:
-            agent.shell(lambda: w.files({name: b"the agent's\n" for name in names}))
+            agent.shell(lambda: w.files(dict.fromkeys(names, b"the agent's\n")))
     after = w.tree()
     expected = sorted(name.encode() for name in names)
     if how == "edit":
@@ -143,7 +143,7 @@ def test_F6_long_paths_also_in_maintenance(w: World) -> None:
 
 def test_F6_a_name_as_long_as_the_file_system_takes(w: World) -> None:
     names = ["x" * 255, "漢" * 85]
-    w.files({name: b"old\n" for name in names})
+    w.files(dict.fromkeys(names, b"old\n"))
     before = w.tree()
     with w.turn() as agent:
         agent.shell(lambda: [Path(w.path(name)).write_bytes(b"agent\n") for name in names])

@@ -25,7 +25,7 @@ REPO = Path(__file__).resolve().parents[2]
 INLINE = 1 << 16
 BUCKETS = ("restored", "deleted", "merged", "kept", "conflicts")
 
-Name = str | bytes
+Name = str | bytes | os.PathLike[str]
 Work = str | Callable[[], object]
 Codes = int | tuple[int, ...]
 
@@ -256,7 +256,9 @@ class World:
     def tree(self, *, dir_times: bool = False) -> Tree:
         return tree_of(self.root, dir_times=dir_times)
 
-    def is_now(self, wanted: Tree, *, untimed: Iterable[bytes] = (), dir_times: bool = False) -> None:
+    def is_now(
+        self, wanted: Tree, *, untimed: Iterable[bytes] = (), dir_times: bool = False
+    ) -> None:
         """The project holds exactly this: names, kinds, bytes, modes and times."""
         assert differences(wanted, self.tree(dir_times=dir_times), untimed) == []
 
