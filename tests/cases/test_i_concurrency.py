@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_I1_undos_at_the_same_time_take_each_their_own(w: World) -> None:
     for n in range(6):
         with w.turn(f"session-{n}") as agent:
             agent.edit(f"own{n}", b"1\n")
-    all_at_once([lambda n=n: w.undo("--session", f"session-{n}") for n in range(6)])
+    all_at_once(partial(w.undo, "--session", f"session-{n}") for n in range(6))
     w.is_now(before)
     assert len(w.tb("history", "--json").doc["operations"]) == 6
 
@@ -151,7 +152,7 @@ def test_I5_the_same_edit_in_one_second_after_many_quick_turns(w: World) -> None
     states = [w.tree()]
     for n in range(1, 5):
         with w.turn() as agent:
-            agent.shell(lambda n=n: w.write("f", b"%03d" % n, at=AT_2020))
+            agent.shell(partial(w.write, "f", b"%03d" % n, at=AT_2020))
         states.append(w.tree())
     for state in reversed(states[:-1]):
         w.undo_all()

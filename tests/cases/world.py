@@ -150,7 +150,7 @@ class Turn:
         """The agent's edit tool writes a file (or removes it)."""
         return self.edits({path: data})
 
-    def edits(self, wanted: Mapping[Name, bytes | None]) -> str:
+    def edits(self, wanted: Mapping[Any, bytes | None]) -> str:
         """One call of the edit tool for several files; they keep their mode, parents are made."""
         call = self.tool_begin("edit", wanted)
         for path, data in wanted.items():
@@ -314,13 +314,16 @@ class World:
 
     def start(self, *words: Name, cwd: Name | None = None, **more: Any) -> subprocess.Popen[bytes]:
         """Starts a command and does not wait for it."""
-        more = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | more
-        return subprocess.Popen(
-            [os.fsencode(sys.executable), "-m", "takeback.tui.cli", *words],
-            cwd=cwd or self.root,
-            env=more.pop("env", None) or self.env,
-            **({"stdin": subprocess.DEVNULL} | more),
-        )
+        settings: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        settings |= {"cwd": cwd or self.root, "env": self.env} | more
+        command = [
+            os.fsencode(sys.executable),
+            b"-m",
+            b"takeback.tui.cli",
+            *map(os.fsencode, words),
+        ]
+        process: subprocess.Popen[bytes] = subprocess.Popen(command, **settings)
+        return process
 
     def tb(
         self,
