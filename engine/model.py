@@ -105,7 +105,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. ``number`` counts the calls of its turn from 1, for words like "Edit #3"."""
+    """A tool call. ``number`` counts the calls of its turn from 1, for words like "Edit #3".
+
+    ``missing_begin``: only its end was reported.
+    """
 
     id: str
     tool: str
@@ -116,6 +119,7 @@ class Call:
     begun_ns: int
     ended_ns: int
     number: int = 0
+    missing_begin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from takeback.engine.store.store import Store
 from takeback.engine.timeline import events, numbers, timeline
 from takeback.engine.undo import oplog, prepare
 from takeback.engine.undo.ground import Ground
-from takeback.engine.undo.operate import operate
+from takeback.engine.undo.operate import as_sentence, leave_alone, operate
 from takeback.engine.upkeep import recover as recovery
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Project:
         self.damaged = list(log.damaged)
         running = {turn.turn for turn in openturn.of_project(self.data, self.root)}
         return timeline.build(
-            self.store, log, self.operations(), running, self._count if counts else None
+            self.store, log, self._all_operations(), running, self._count if counts else None
         )
 
     def _count(self, changes: Sequence[Change]) -> Sequence[Change]:
@@ -231,7 +231,10 @@ class Project:
         ]
 
     def operations(self) -> tuple[Operation, ...]:
-        """Every operation, oldest first."""
+        """Every operation that changed something, oldest first."""
+        return tuple(o for o in self._all_operations() if o.moves or o.dirs)
+
+    def _all_operations(self) -> tuple[Operation, ...]:
         return oplog.read(self.store, self.damaged) if self.store is not None else ()
 
     def find(self, name: str) -> Turn | Step | Call | Operation:
@@ -334,7 +337,7 @@ class Project:
         if self.store is None:
             self._unknown(request)
         store = self._need_store()
-        with store.lock:
+        with store.lock, as_sentence():
             store.sweep()
             self._refuse_stuck()
             while True:
@@ -362,7 +365,7 @@ class Project:
             self.config,
             self.snapshots,
             self.sessions(),
-            self.operations(),
+            self._all_operations(),
             git_dir=paths.git_dir_of(self.place),
             fresh=fresh,
         )
@@ -401,13 +404,15 @@ class Project:
                 changed.
             TakebackError: something failed; nothing was changed, or the journal says how to go on.
         """
-        writes = plan.writes
-        if plan.stopped or not (writes or plan.dirs):
+        if plan.stopped:
             return Outcome(plan, None, None)
         store = self._need_store()
-        with store.lock:
+        with store.lock, as_sentence():
             store.sweep()
             self._refuse_stuck()
+            if not (plan.writes or plan.dirs):
+                leave_alone(store, plan)
+                return Outcome(plan, None, None)
             return operate(store, self.config, self.snapshots, plan)
 
     # --- Paths -------------------------------------------------------------------------------

@@ -91,9 +91,9 @@ def feed(
                 first(store, root, config)
             return Recorder(store, config, root).handle(event)
     except OSError as error:
+        shown = f": {os.fsdecode(error.filename)!r}" if error.filename else ""
         raise TakebackError(
-            f"The event was not recorded: {error.strerror or error} "
-            f"({os.fsdecode(error.filename or b'')}).",
+            f"The event was not recorded: {error.strerror or error}{shown}.",
             "Check the free space and the permissions of the data folder.",
         ) from error
     finally:
@@ -150,6 +150,8 @@ class Recorder:
                 self._end(turn, event)
             return None
         if turn is None:
+            if event.kind == "tool-end" and self._ended_before(event):
+                return None
             self._begin(event, turn, missing=True)
             turn = openturn.load(self._store.data, event.session)
         assert turn is not None
@@ -362,6 +364,14 @@ class Recorder:
         self._line(turn.session, {"e": "step", "turn": turn.turn, "text": _clean(event.text)})
         self._touch(turn)
 
+    def _ended_before(self, event: Event) -> bool:
+        """Whether a call belongs to a turn of the session that is closed: its end says nothing."""
+        name = self._ledger_name(event.session)
+        return any(
+            line.get("e") == "call" and line.get("call") == event.call
+            for line in self._store.lines(name)
+        )
+
     def _place(self, event: Event) -> tuple[list[bytes], list[bytes]]:
         """The call's paths inside the project (relative) and outside it (absolute)."""
         inside: list[bytes] = []
@@ -370,8 +380,18 @@ class Recorder:
             found = paths.relative(self._store.root, path, event.folder)
             if found is None:
                 outside.append(os.path.normpath(os.path.join(event.folder, path)))
-            elif found and found not in inside:
+                continue
+            if found and found not in inside:
                 inside.append(found)
+            # A tool that is told a link writes what the link points to.
+            full = os.path.join(self._store.root, found)
+            if os.path.islink(full):
+                real = os.path.realpath(full)
+                target = paths.relative(self._store.root, real, self._store.root)
+                if target is None:
+                    outside.append(real)
+                elif target and target not in inside:
+                    inside.append(target)
         return inside, outside
 
     # --- Keeping -----------------------------------------------------------------------------

@@ -153,6 +153,13 @@ class Objects:
             os.rename(temp, path)
         self._fresh.append(path)
 
+    def discard(self, oid: str) -> None:
+        """Remove a loose object that cannot be read, so that it can be written again."""
+        try:
+            os.unlink(self._loose_path(oid))
+        except FileNotFoundError:
+            pass
+
     def _spill(self) -> None:
         if not self._buffer:
             return

@@ -292,7 +292,10 @@ def _is_exact(call: RawCall, turn: RawTurn) -> bool:
     """Whether the project was looked at on both sides of a call (or it still runs)."""
     if call.missing_begin or not call.scanned:
         return False
-    return call.end_scanned if call.done_seq else turn.end is None
+    if call.done_seq:
+        return call.end_scanned
+    # A call that was broken off lasts until the turn's end, if that was noticed when it came.
+    return turn.end is None or (not turn.late and bool(turn.end.get("tree")))
 
 
 def _last_event(turn: RawTurn) -> int:

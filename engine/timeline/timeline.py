@@ -319,4 +319,5 @@ def _call(raw: RawCall, turn: RawTurn, running: bool) -> Call:
         raw.begun_ns,
         raw.ended_ns,
         raw.number,
+        raw.missing_begin,
     )

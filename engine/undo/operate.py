@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from takeback.engine.errors import ProjectChanged
+from takeback.engine.errors import ProjectChanged, TakebackError
 from takeback.engine.model import EMPTY_TREE, Operation, Outcome, PathChange, Plan, same
+from takeback.engine.record import images
 from takeback.engine.record.snapshot import edit_tree, git_entry
+from takeback.engine.store.objects import StoreError
 from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import oplog
 from takeback.engine.undo.ground import Ground
@@ -35,6 +39,7 @@ def operate(store: Store, config: Config, snapshots: Snapshotter, plan: Plan) ->
                 "Nothing was changed.",
                 "Run the command again to see the new plan.",
             )
+    _prove(store, config, plan)
     operation = _safety(store, plan, snapshot.tree or EMPTY_TREE)
 
     def done(line: dict[str, Any]) -> None:
@@ -62,6 +67,59 @@ def operate(store: Store, config: Config, snapshots: Snapshotter, plan: Plan) ->
     if plan.outputs_newer:
         notes.append("Build outputs may be newer than the files that were put back.")
     return Outcome(plan, operation.id, operation.before, tuple(notes))
+
+
+@contextmanager
+def as_sentence() -> Iterator[None]:
+    """Say what the system refused before an operation began."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        shown = f": {os.fsdecode(name)!r}" if isinstance(name, (str, bytes)) and name else ""
+        raise TakebackError(
+            f"{error.strerror or error}{shown}. Nothing was changed.",
+            "Check the free space and the permissions, then try again.",
+        ) from error
+
+
+def leave_alone(store: Store, plan: Plan) -> None:
+    """Note that an undo met its target and left all of it alone: it no longer holds the walk."""
+    if plan.kind != "undo" or not plan.targets or plan.conflicts or plan.reverses:
+        return
+    seq, _ = store.next_seq(durable=True)
+    operation = Operation(
+        f"op{seq}", "undo", plan.session, plan.target, time.time_ns(), (), "", "", "done",
+        takes=plan.takes, targets=plan.targets, seq=seq, chosen=plan.chosen,
+    )  # fmt: skip
+    oplog.append(store, oplog.pack(store, operation))
+
+
+def _prove(store: Store, config: Config, plan: Plan) -> None:
+    """Make sure that the store can give back every byte that is about to be replaced.
+
+    A scan only knows that it wrote an object once; the disk may have lost it since.
+
+    Raises:
+        ProjectChanged, TakebackError: it cannot; nothing was changed.
+    """
+    for entry in plan.writes:
+        if not entry.expect.has_content:
+            continue
+        try:
+            store.objects.read(entry.expect.oid)
+            continue
+        except StoreError:
+            store.objects.discard(entry.expect.oid)
+        found = images.capture(store, config, entry.path, limited=False)
+        if not same(found, entry.expect):
+            raise ProjectChanged(
+                f"{os.fsdecode(entry.path)!r} changed since the plan was made. "
+                "Nothing was changed.",
+                "Run the command again to see the new plan.",
+            )
+        store.objects.flush()
+        store.objects.read(entry.expect.oid)
 
 
 def _safety(store: Store, plan: Plan, tree: str) -> Operation:

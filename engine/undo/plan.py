@@ -36,6 +36,7 @@ class Situation:
         now: what stands there.
         named: the user named this path.
         source: the name under which the turn knew it, if it was renamed since.
+        left: what the whole turn left there, if only a part of it is taken back.
     """
 
     path: bytes
@@ -44,6 +45,7 @@ class Situation:
     named: bool = False
     notes: tuple[str, ...] = ()
     source: bytes = b""
+    left: FileState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,12 @@ def _stopped(
 ) -> Decision:
     now = situation.now
     possible = now.kind in ("file", "link", "absent") and oldest.kind in ("file", "link", "absent")
-    if stop.deleted and not (situation.named or on_conflict == "overwrite"):
-        return _kept(situation, stop.reason)
+    forced = situation.named or on_conflict == "overwrite"
+    if stop.deleted and not forced:
+        gone = now.kind == "absent" and (situation.left is None or situation.left.kind != "absent")
+        if gone:
+            return _kept(situation, stop.reason)
+        stop = _Stop("removed in the same turn by what is not selected")
     if (on_conflict == "overwrite" or stop.deleted) and possible:
         if same(oldest, now):
             return Decision(None)

@@ -152,8 +152,6 @@ def _situation(ground: Ground, path: bytes, parts: Sequence[Part], request: Requ
     """One path with the spans of all parts, newest first."""
     steps = [segment for part in reversed(parts) for segment in part.segments]
     notes = []
-    if any(part.change.evidence == "mixed" for part in parts):
-        notes.append("agent, and someone else")
     spans = spans_of(steps)
     now = ground.now(path)
     named = bool(request.paths) and targets.covers(request.paths, path)
@@ -163,7 +161,8 @@ def _situation(ground: Ground, path: bytes, parts: Sequence[Part], request: Requ
         if renamed is not None:
             notes.append(f"renamed from {os.fsdecode(path)!r} since")
             return Situation(renamed, spans, ground.now(renamed), named, tuple(notes), path)
-    return Situation(path, spans, now, named, tuple(notes))
+    left = parts[0].change.after
+    return Situation(path, spans, now, named, tuple(notes), left=left)
 
 
 def _renamed(ground: Ground, path: bytes, left: FileState, turn: Turn) -> bytes | None:
@@ -186,11 +185,22 @@ def _renamed(ground: Ground, path: bytes, left: FileState, turn: Turn) -> bytes 
 def _takes(
     ground: Ground, parts: Sequence[Part], entries: Sequence[PlanEntry], request: Request
 ) -> tuple[tuple[str, bytes], ...]:
-    left = {entry.known_as for entry in entries if entry.action in ("keep", "conflict")}
+    """The marks of what no longer stands once the plan is applied.
+
+    A file that comes to stand as it did before the turn is back whole, whatever the selection
+    was: none of its steps stands any more.
+    """
+    met = {entry.known_as: entry for entry in entries}
     takes: list[tuple[str, bytes]] = []
     for part in parts:
         path = part.change.path
-        if path in left:
+        entry = met.get(path)
+        if entry is not None and entry.action in ("keep", "conflict"):
+            continue
+        result = entry.want if entry is not None else ground.now(path)
+        if same(result, part.change.before):
+            takes.extend((mark(segment), path) for segment in part.change.segments)
+            takes.append((part.turn.id, path))
             continue
         takes.extend((mark(segment), path) for segment in part.segments)
         if part.whole and not (request.step or request.call):
@@ -209,7 +219,10 @@ def _missing(turns: Iterable[Turn]) -> tuple[NotCaptured, ...]:
 def _effects(turns: Iterable[Turn]) -> tuple[str, ...]:
     """The shell commands whose effects outside these files stay."""
     return tuple(
-        call.command or call.tool for turn in turns for call in turn.calls if call.kind == "shell"
+        call.command or call.tool
+        for turn in turns
+        for call in turn.calls
+        if call.kind == "shell" and (call.command or call.tool)
     )
 
 

@@ -57,7 +57,8 @@ class Target:
 
 def is_active(turn: Turn) -> bool:
     """A running turn in which something happened; an idle one blocks nothing."""
-    return turn.state == "running" and bool(turn.calls or turn.changes)
+    began = any(not call.missing_begin for call in turn.calls)
+    return turn.state == "running" and (began or bool(turn.changes))
 
 
 def covers(paths: Sequence[bytes], path: bytes) -> bool:
@@ -334,7 +335,7 @@ def reversible(
     plain = not (request.turn or request.to or request.step or request.call or request.paths)
     if not plain or request.session or not operations:
         return None
-    last = operations[-1]
+    last = next((o for o in reversed(operations) if o.moves), operations[-1])
     if last.kind not in ("goto", "restore", "switch") or last.state != "done":
         return None
     return None if any(t.seq > last.seq for t in all_turns(sessions)) else last
@@ -372,6 +373,7 @@ def redo_target(
         for operation in reversed(operations)
         if operation.kind == "undo"
         and operation.state == "done"
+        and operation.moves
         and (not request.session or operation.session == request.session)
     ]
     if not found:
