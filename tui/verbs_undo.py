@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from takeback.engine.errors import Exit, UsageError
+from takeback.engine.errors import Exit, ProjectChanged, UsageError
 from takeback.engine.model import OnConflict, Outcome, Request, Selection
 from takeback.tui import documents, present
 from takeback.tui.verbs import open_project, project_paths, turns_of
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from takeback.engine.project import Project
     from takeback.tui.arguments import Arguments
     from takeback.tui.output import Output
+
+
+_TRIES = 4
 
 
 def _on_conflict(args: Arguments) -> OnConflict:
@@ -135,10 +138,26 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         return Exit.DECIDE
     elif asks and not args.flag("--yes") and not _agreed(plan, turns, args, out):
         return Exit.DECIDE
-    outcome = _applied(project, plan)
+    plan, outcome = _settled(project, request, plan, args)
     lines = present.plan_lines(plan, turns, done=True) + present.outcome_lines(outcome, turns)
     out.answer(documents.plan(plan, outcome), lines)
     return Exit.DECIDE if plan.conflicts else Exit.DONE
+
+
+def _settled(
+    project: Project, request: Request, plan: Plan, args: Arguments
+) -> tuple[Plan, Outcome]:
+    """Apply a plan; where another command was faster, plan again, if that plan needs no yes."""
+    for _ in range(_TRIES):
+        try:
+            return plan, _applied(project, plan)
+        except ProjectChanged:
+            again = project.plan(request)
+            agreed = args.flag("--yes") and again.target == plan.target
+            if again.stopped or ((again.asks or again.conflicts) and not agreed):
+                raise
+            plan = again
+    return plan, _applied(project, plan)
 
 
 def _applied(project: Project, plan: Plan) -> Outcome:
