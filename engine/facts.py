@@ -113,6 +113,7 @@ class Event(Frozen):
         transcript: the agent's own file about the session, where it notes an interrupt.
         continues: for ``begin``: a prompt that the agent sent to itself; it opens a turn only where
             none is open.
+        found: for ``tool-end`` of an edit of one file: what the tool itself read before it wrote.
     """
 
     kind: EventKind
@@ -134,3 +135,4 @@ class Event(Frozen):
     background: bool = False
     continues: bool = False
     transcript: str = ""
+    found: bytes | None = None

@@ -141,7 +141,9 @@ class _Place:
 
     def end(self, data: dict[str, Any], failed: bool) -> list[Event]:
         """The end of a call; with all that its begin says, which may have been missed."""
-        return self._call("tool-end", data, failed=failed)
+        read = _map(data.get("tool_response")).get("originalFile")
+        found = read.encode("utf-8", "surrogatepass") if isinstance(read, str) else None
+        return self._call("tool-end", data, failed=failed, found=found)
 
     def _call(self, kind: EventKind, data: dict[str, Any], **more: Any) -> list[Event]:
         call, tool = _text(data.get("tool_use_id")), _text(data.get("tool_name"))

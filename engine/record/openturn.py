@@ -22,7 +22,8 @@ class OpenTurn:
     """State of an open turn.
 
     Attributes:
-        calls: call id to [number, kind, paths, state] with state ``running`` or ``done``.
+        calls: call id to [number, kind, paths, state] with state ``running`` or ``done``, and for
+            an edit of one file the blob id of what stood there.
         shards: ids of full image trees; ``images``: entries of the newest one.
         ended: the agent said that the turn ended while work of it goes on.
     """
@@ -104,7 +105,7 @@ def parse(text: bytes) -> OpenTurn:
     numbers = (turn.n, turn.pid, turn.last_ns, turn.steps)
     if not (turn.session and turn.root.startswith("/") and turn.turn) or min(numbers) < 0:
         raise ValueError("no open turn")
-    if not all(isinstance(v, list) and len(v) == 4 for v in turn.calls.values()):
+    if not all(isinstance(v, list) and len(v) in (4, 5) for v in turn.calls.values()):
         raise ValueError("calls")
     if not all(isinstance(v, list) and len(v) == 2 for v in turn.images.values()):
         raise ValueError("images")

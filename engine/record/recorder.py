@@ -39,6 +39,10 @@ class Begun(Frozen):
     error: str = ""
 
 
+def _lines(data: bytes) -> bytes:
+    return data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+
+
 def _clean(text: str) -> str:
     """Text as JSON can hold it, without NUL."""
     return text.replace("\0", "\\0")
@@ -322,6 +326,8 @@ class Recorder:
             record["snap"] = snapshot.seq
             record["tree"] = snapshot.tree
         turn.calls[event.call] = [number, kind, [codec.text(p) for p in inside], "running"]
+        if kind == "edit" and len(inside) == 1 and states[0][1].kind == "file":
+            turn.calls[event.call].append(states[0][1].oid)
         # The line first: without it the open turn must not claim to know the call.
         self._line(turn.session, record)
         self._touch(turn)
@@ -331,7 +337,7 @@ class Recorder:
         if known is None:
             self._tool_begin(turn, event, missing=True)
             known = turn.calls[event.call]
-        number, kind, names, state = known
+        number, kind, names, state = known[:4]
         if state != "running":
             return
         record: dict[str, Any] = {
@@ -344,6 +350,11 @@ class Recorder:
             states = [(p, self._image(p)) for p in map(codec.raw, names)]
             self._keep(turn, f"{number:06}-post", states)
             record["post"] = [[codec.text(p), codec.pack_state(s)] for p, s in states]
+            if event.found is not None and len(known) == 5:
+                found = self._foreign(str(known[4]), event.found, states[0][1])
+                if found is not None:
+                    self._keep(turn, f"{number:06}-found", [(states[0][0], found)])
+                    record["found"] = [[names[0], codec.pack_state(found)]]
         elif kind == "shell" or (kind == "edit" and not event.paths):
             snapshot = self.snapshots.take()
             self._keep_tree(turn, f"{number:06}-post", snapshot)
@@ -358,6 +369,19 @@ class Recorder:
         if not self._config.snapshots:
             return FileState("unknown", reason="failed")
         return images.capture(self._store, self._config, path)
+
+    def _foreign(self, before: str, data: bytes, after: FileState) -> FileState | None:
+        """What the tool read, if somebody wrote to the file while the call waited.
+
+        Agents ask for permission between the two looks, and people edit meanwhile. Tools hand
+        over text with their own line endings, so these do not count as a difference.
+        """
+        old = self._store.objects.read(before)
+        if _lines(old) == _lines(data) or after.kind != "file":
+            return None
+        if b"\r\n" in old and b"\r" not in data:
+            data = data.replace(b"\n", b"\r\n")
+        return FileState("file", after.mode, self._store.objects.write("blob", data))
 
     def _step(self, turn: OpenTurn, event: Event) -> None:
         turn.steps += 1

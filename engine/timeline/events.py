@@ -38,6 +38,7 @@ class RawCall:
     pre: dict[bytes, FileState] = field(default_factory=dict)
     made: dict[bytes, list[bytes]] = field(default_factory=dict)
     post: dict[bytes, FileState] = field(default_factory=dict)
+    found: dict[bytes, FileState] = field(default_factory=dict)
     done_seq: int = 0
     ended_ns: int = 0
     end_scanned: bool = False
@@ -306,6 +307,8 @@ def _event(turn: RawTurn, calls: dict[tuple[str, str], RawCall], line: dict[str,
             call.failed = bool(line.get("failed"))
             call.end_scanned = bool(line.get("tree"))
             call.tree_after = line.get("tree")
+            for path, state in line.get("found", []):
+                call.found[codec.raw(path)] = codec.unpack_state(state)
             for path, state in line.get("post", []):
                 call.post[codec.raw(path)] = codec.unpack_state(state)
     elif kind == "step":

@@ -151,6 +151,14 @@ def _walk(
         ended = point.ends
         if ended is not None:
             waiting = [other for other in waiting if other is not ended]
+            read = ended.found.get(path)
+            if read is not None and not _equal(current, read):
+                # Somebody wrote between the call's begin and what its tool read.
+                key = f"{ended.turn} {ended.id}!"
+                gap = _gap(index, turn, path, current, read, ended.seq, seq, key, lost)
+                broken = True
+                _add(segments, found, gap)
+                current = read
             if not _equal(current, point.state) and ended.turn == turn.id:
                 _add(segments, found, _edit(turn, path, current, point.state, ended))
             current, last = point.state, seq
