@@ -250,7 +250,7 @@ VERBS = (
     Verb("switch", "go to a named line of work", ("NAME",), (_PREVIEW, _YES), built=False),
     Verb("compare", "compare named lines of work", ("NAME", "[NAME]"), built=False),
     Verb("storage", "show the disk use and its limits"),
-    Verb("prune", "remove what is over age or over the limits", (), (_PREVIEW,)),
+    Verb("prune", "pack the store and remove left-over temporary files", (), (_PREVIEW,)),
     Verb("verify", "check every kept object"),
     Verb("recover", "finish or roll back what a crash left"),
     Verb("purge", "forget for good", ("SESSION|PROJECT",), (_PATH, _YES), built=False),

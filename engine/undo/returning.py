@@ -142,10 +142,7 @@ def goto(ground: Ground, request: Request) -> Plan:
             now = ground.now(path)
             entries.append(PlanEntry(path, "keep", now, now, "made between turns"))
     if not plan.writes and not plan.conflicts:
-        raise NothingToDo(
-            f"The files are as they were at {label} already. Nothing was changed.",
-            "See 'takeback log'.",
-        )
+        return replace(plan, entries=tuple(sorted(entries, key=lambda e: e.path)), asks=())
     left = {e.path for e in plan.entries if e.action in ("keep", "conflict")}
     found = Target(label, goal.session, tuple(back), ())
     return replace(
@@ -212,10 +209,7 @@ def restore(ground: Ground, request: Request) -> Plan:
     label = request.op
     plan = ground.settle("restore", label, later[0].session, situations, request)
     if not plan.writes and not plan.conflicts:
-        raise NothingToDo(
-            f"The files are as they were before {label} already. Nothing was changed.",
-            "See 'takeback history'.",
-        )
+        return replace(plan, asks=())
     left = {e.path for e in plan.entries if e.action in ("keep", "conflict")}
     net_takes, net_gives = _net(later)
     return replace(
