@@ -72,9 +72,13 @@ def _folder(data: bytes) -> bytes:
     return os.path.join(data, b"open")
 
 
-def _path(data: bytes, session: str) -> bytes:
-    name = paths.key_of(session.encode("utf-8", "surrogateescape"))
-    return os.path.join(_folder(data), name.encode() + b".json")
+def _prefix(session: str) -> bytes:
+    return paths.key_of(session.encode("utf-8", "surrogateescape")).encode() + b"-"
+
+
+def _path(data: bytes, session: str, root: bytes) -> bytes:
+    name = _prefix(session) + paths.key_of(root).encode() + b".json"
+    return os.path.join(_folder(data), name)
 
 
 def _load(path: bytes) -> OpenTurn | None:
@@ -114,21 +118,41 @@ def parse(text: bytes) -> OpenTurn:
     return turn
 
 
-def load(data: bytes, session: str) -> OpenTurn | None:
-    """The open turn of a session."""
-    return _load(_path(data, session))
+def load(data: bytes, session: str, root: bytes | None = None) -> OpenTurn | None:
+    """The open turn of a session: in one project, or the newest in any.
+
+    A session may have one in several projects only where scripts use the same id in each.
+    """
+    if root is not None:
+        return _load(_path(data, session, root))
+    try:
+        names = os.listdir(_folder(data))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    prefix = _prefix(session)
+    found = [
+        turn
+        for name in names
+        if name.startswith(prefix) and name.endswith(b".json")
+        for turn in [_load(os.path.join(_folder(data), name))]
+        if turn is not None
+    ]
+    return max(found, key=lambda turn: turn.last_ns, default=None)
 
 
 def save(data: bytes, turn: OpenTurn) -> None:
     fields = {name: getattr(turn, name) for name in OpenTurn.__slots__}
     folder = _folder(data)
     make_private(folder)
-    write_file(_path(data, turn.session), json.dumps(fields, separators=(",", ":")).encode())
+    write_file(
+        _path(data, turn.session, os.fsencode(turn.root)),
+        json.dumps(fields, separators=(",", ":")).encode(),
+    )
 
 
-def remove(data: bytes, session: str) -> None:
+def remove(data: bytes, session: str, root: bytes) -> None:
     try:
-        os.unlink(_path(data, session))
+        os.unlink(_path(data, session, root))
     except FileNotFoundError:
         pass
 

@@ -71,20 +71,10 @@ def feed(
     """
     from takeback.engine.config import load as load_config
 
-    turn = openturn.load(data, event.session)
-    if turn is None and event.kind in ("end", "session-end"):
-        return None
     config = load_config(None, data, forgiving=True)
-    if turn is not None:
-        path = os.fsencode(turn.root)
-        root = paths.Root(path, os.path.join(path, b".git") if paths.has_git(path) else None, "")
-    else:
-        root = paths.find_root(event.folder, data, config.allow_root)
-        if root.refused:
-            raise UsageError(
-                f"Nothing is recorded here: {root.refused}.",
-                "Work in a folder below it, or name it in allow_root.",
-            )
+    root = _root_of(event, data, config)
+    if root is None:
+        return None
     config = load_config(root.path, data, forgiving=True)
     store = Store.open(root.path, data, create=True)
     assert store is not None
@@ -102,6 +92,36 @@ def feed(
         ) from error
     finally:
         store.close()
+
+
+def _root_of(event: Event, data: bytes, config: Config) -> paths.Root | None:
+    """The project an event belongs to: its session's open turn says, wherever the agent went.
+
+    Returns:
+        None for the end of a turn that is not open.
+    """
+    known = openturn.load(data, event.session)
+    if known is None and event.kind in ("end", "session-end"):
+        return None
+    try:
+        here = paths.find_root(event.folder, data, config.allow_root)
+    except UsageError:
+        if known is None:
+            raise
+    else:
+        if known is not None and openturn.load(data, event.session, here.path) is not None:
+            return here
+        # Another process that uses the same session id elsewhere has a turn of its own.
+        same_agent = known is not None and known.pid != 0 and known.pid == event.pid
+        if known is None or (event.kind == "begin" and not same_agent):
+            if here.refused:
+                raise UsageError(
+                    f"Nothing is recorded here: {here.refused}.",
+                    "Work in a folder below it, or name it in allow_root.",
+                )
+            return here
+    path = os.fsencode(known.root)
+    return paths.Root(path, os.path.join(path, b".git") if paths.has_git(path) else None, "")
 
 
 def mark_failure(data: bytes, session: str, text: str) -> None:
@@ -146,7 +166,7 @@ class Recorder:
     def handle(self, event: Event) -> Begun | None:
         """Record one event; see `feed`."""
         self._store.sweep()
-        turn = openturn.load(self._store.data, event.session)
+        turn = openturn.load(self._store.data, event.session, self._store.root)
         if event.kind == "begin":
             return self._begin(event, turn)
         if event.kind in ("end", "session-end"):
@@ -157,7 +177,7 @@ class Recorder:
             if event.kind == "tool-end" and self._ended_before(event):
                 return None
             self._begin(event, turn, missing=True)
-            turn = openturn.load(self._store.data, event.session)
+            turn = openturn.load(self._store.data, event.session, self._store.root)
         assert turn is not None
         if event.kind == "tool-begin":
             self._tool_begin(turn, event)
@@ -183,7 +203,7 @@ class Recorder:
             )
             return Begun(turn.turn, turn.n, True, ())
         self.close_gone()
-        turn = openturn.load(self._store.data, event.session)
+        turn = openturn.load(self._store.data, event.session, self._store.root)
         snapshot = self.snapshots.take(full=True)
         if turn is not None:
             self._close(turn, snapshot, interrupted=not turn.ended, late=True)
@@ -269,7 +289,7 @@ class Recorder:
                 **self._capture(snapshot),
             },
         )
-        openturn.remove(self._store.data, turn.session)
+        openturn.remove(self._store.data, turn.session, self._store.root)
 
     def close_gone(self, stopped: Collection[str] = ()) -> list[str]:
         """Close, as interrupted, every open turn whose process is gone; the turns closed.
@@ -290,7 +310,7 @@ class Recorder:
 
     def close_now(self, session: str) -> None:
         """Close a session's open turn as interrupted because the user asked for it now."""
-        turn = openturn.load(self._store.data, session)
+        turn = openturn.load(self._store.data, session, self._store.root)
         if turn is not None:
             self._close(turn, self.snapshots.take(full=True), interrupted=True, late=False)
 

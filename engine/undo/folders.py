@@ -46,4 +46,4 @@ def dirs_of(ground: Ground, found: Target, plan: Plan, wide: bool) -> tuple[DirC
                 if at in dirs and dirs[at].after is None:
                     del dirs[at]
                 ground.make_dir(dirs, at, mode)
-    return tuple(dirs[path] for path in sorted(dirs))
+    return ground.possible(plan, dirs)

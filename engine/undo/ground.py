@@ -113,7 +113,23 @@ class Ground:
                 at = entry.path
                 while at := at.rpartition(b"/")[0]:
                     self.make_dir(known, at, 0o755)
-        return tuple(known[path] for path in sorted(known))
+        return self.possible(plan, known)
+
+    def possible(self, plan: Plan, dirs: dict[bytes, DirChange]) -> tuple[DirChange, ...]:
+        """The folder changes without those whose place a file holds that stays."""
+        going = {entry.path for entry in plan.writes if entry.action == "delete"}
+        out = []
+        for path in sorted(dirs):
+            at, free = path, dirs[path].before is not None
+            while not free and at:
+                full = os.path.join(self.store.root, at)
+                if at not in going and os.path.lexists(full):
+                    free = os.path.isdir(full) and not os.path.islink(full)
+                    break
+                at = at.rpartition(b"/")[0]
+            if free or not at:
+                out.append(dirs[path])
+        return tuple(out)
 
     def settle(
         self,
