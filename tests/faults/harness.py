@@ -1,6 +1,8 @@
 """Kill, interrupt and starve an operation at every system call, then see what recovery leaves.
 
-``python -m tests.faults.harness [--full] [--plain] [--modes kill,…]`` prints figures for each mode:
+``python -m tests.faults.harness [--what …] [--full] [--plain] [--modes kill,…]`` prints figures for
+each mode. What is tested: the ``transaction`` alone (scenario.py), or whole commands of the command
+line (scenario_cli.py): ``undo``, and ``snapshot``, which is a turn's end and a turn's begin.
 
 - ``kill``: SIGKILL on entering each call of the operation; then recovery.
 - ``kill-recovery``: the same, and each recovery that had work is killed at every call as well.
@@ -105,6 +107,9 @@ class Commands:
         check: prints ``before``, ``after`` or what is wrong.
         begin, end: texts in the trace of `run` and `recover` between which faults are put.
         done, interrupted: exit codes of `run`.
+        beyond: goes on working with what recovery left; prints what is wrong, or nothing.
+        only: what a call's line in the trace must hold for a fault to be put there; "" for all.
+        follow: whether faults are put into child processes, too.
     """
 
     setup: Sequence[str] = (*_PYTHON, "setup", "{}")
@@ -116,6 +121,9 @@ class Commands:
     nothing_to_recover: str = "none"
     done: int = 0
     interrupted: int = 130
+    beyond: Sequence[str] = ()
+    only: str = ""
+    follow: bool = True
 
 
 def plain() -> Commands:
@@ -123,6 +131,32 @@ def plain() -> Commands:
     return Commands(
         run=(*_PYTHON, "run", "{}", "plain"), recover=(*_PYTHON, "recover", "{}", "plain")
     )
+
+
+def command(what: str) -> Commands:
+    """A whole command: ``undo``, ``end`` or ``begin``. Faults are put at what it does in its folder.
+
+    Not into git's own processes, nor into the loading of Python's modules.
+    """
+    line = (sys.executable, "-S", "-E", "-B", str(HERE / "scenario_cli.py"), what)
+    setup, run, recover, check, beyond = (
+        (*line, step, "{}") for step in ("setup", "run", "recover", "check", "beyond")
+    )
+    return Commands(setup, run, recover, check, beyond=beyond, only="{}/", follow=False)
+
+
+def subject(what: str, plainly: bool = False) -> Commands:
+    """What one of the `SUBJECTS` runs."""
+    if what != "transaction":
+        return command(what)
+    return plain() if plainly else Commands()
+
+
+SUBJECTS: dict[str, tuple[str, ...]] = {
+    "transaction": ("transaction",),
+    "undo": ("undo",),
+    "snapshot": ("end", "begin"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +180,7 @@ class Figures:
     """What came of one mode."""
 
     mode: str
+    wanted: int = 0
     runs: int = 0
     recoveries_killed: int = 0
     ends: collections.Counter[str] = field(default_factory=collections.Counter)
@@ -155,7 +190,7 @@ class Figures:
     def __str__(self) -> str:
         ends = ", ".join(f"{end} {count}" for end, count in sorted(self.ends.items()))
         more = f", {self.recoveries_killed} recoveries killed" if self.recoveries_killed else ""
-        text = f"{self.mode}: {self.runs} runs{more} in {self.seconds:.0f} s; {ends}"
+        text = f"{self.mode}: {self.runs} of {self.wanted} runs{more} in {self.seconds:.0f} s; {ends}"
         return f"{text}; {len(self.bad)} wrong"
 
 
@@ -194,8 +229,11 @@ class Bench:
         line = self._line(command)
         if fault is not None:
             trace = ["-e", f"trace={fault.call}", "-e", f"inject={fault.inject}"]
-            line = ["strace", "-f", "-qqq", "-o", os.devnull, *trace, "--", *line]
+            line = [*self._strace(), "-o", os.devnull, *trace, "--", *line]
         return subprocess.run(line, capture_output=True, text=True, timeout=120)
+
+    def _strace(self) -> list[str]:
+        return ["strace", "-qqq", *(["-f"] if self.commands.follow else [])]
 
     def run(self, fault: Fault | None = None) -> subprocess.CompletedProcess[str]:
         return self._call(self.commands.run, fault)
@@ -207,13 +245,21 @@ class Bench:
         done = self._call(self.commands.check)
         return (done.stdout.strip() or done.stderr.strip()[-300:]).replace("\n", " ")
 
+    def beyond(self) -> str:
+        """What is wrong when the work goes on, or ""."""
+        if not self.commands.beyond:
+            return ""
+        done = self._call(self.commands.beyond)
+        return (done.stdout.strip() or done.stderr.strip()[-300:]).replace("\n", " ")
+
     def calls(self, command: Sequence[str], wanted: Iterable[str]) -> Iterator[tuple[str, int]]:
         """The calls that a command makes between its marks, each with its number of its name."""
         trace = self.folder.with_name(self.folder.name + ".trace")
-        line = ["strace", "-f", "-qqq", "-e", "signal=none", "-o", str(trace), "--"]
+        line = [*self._strace(), "-y", "-e", "signal=none", "-o", str(trace), "--"]
         subprocess.run([*line, *self._line(command)], capture_output=True, timeout=120)
         wanted = set(wanted)
         count: collections.Counter[str] = collections.Counter()
+        only = self.commands.only.replace("{}", str(self.folder))
         inside = False
         for text in trace.read_text(errors="replace").splitlines():
             match = re.match(r"(?:\d+ +)?(\w+)\(", text)
@@ -224,7 +270,7 @@ class Bench:
                 inside = True
             elif self.commands.end in text:
                 inside = False
-            elif inside and match[1] in wanted:
+            elif inside and match[1] in wanted and only in text:
                 yield match[1], count[match[1]]
 
 
@@ -258,13 +304,15 @@ def try_fault(bench: Bench, mode: str, fault: Fault, figures: Figures, deadline:
     elif mode in ("signals", "errors"):
         # What the exit code says must be so, and stay so after the next start.
         said = "after" if done.returncode == commands.done else "before"
-        if not wrong and found != said and "journal" not in between:
-            wrong = f"exit {done.returncode} but {found}"
-        if not wrong and "Traceback" in done.stderr and mode == "errors":
+        if not wrong and found != said and (said == "after" or "journal" not in between):
+            wrong = f"exit {done.returncode} but {found}: {done.stderr.strip()[-200:]}"
+        broken = "Traceback" in done.stderr or "Internal error" in done.stderr
+        if not wrong and broken and mode == "errors":
             wrong = "a traceback: " + done.stderr.strip().splitlines()[-1][-200:]
     figures.ends[found if found in ("before", "after") else "neither"] += 1
     if mode == "errors" and "journal" in between:
         figures.ends["needed recovery"] += 1
+    wrong = wrong or bench.beyond()
     if wrong:
         figures.bad.append(f"{fault}: {wrong}")
 
@@ -280,6 +328,7 @@ def kill_recovery(bench: Bench, fault: Fault, figures: Figures, deadline: float)
         bench.recover(second)
         figures.recoveries_killed += 1
         found, wrong = settle(bench)
+        wrong = wrong or bench.beyond()
         figures.ends[found if found in ("before", "after") else "neither"] += 1
         if wrong or found not in ("before", "after"):
             figures.bad.append(f"{fault} then {second}: {found} ({wrong})")
@@ -319,6 +368,7 @@ def measure(
     """
     commands = commands or Commands()
     start = time.monotonic()
+    folder.mkdir(mode=0o755, exist_ok=True)
     benches = [Bench(commands, folder / f"{mode}-{n}") for n in range(workers)]
     wanted = faults(benches[0], mode, full)
     if sample and len(wanted) > sample:
@@ -334,7 +384,7 @@ def measure(
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, range(workers)))
-    total = Figures(mode, seconds=time.monotonic() - start)
+    total = Figures(mode, len(wanted), seconds=time.monotonic() - start)
     for part in parts:
         total.runs += part.runs
         total.recoveries_killed += part.recoveries_killed
@@ -345,10 +395,12 @@ def measure(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--what", choices=SUBJECTS, default="transaction")
     parser.add_argument("--full", action="store_true", help="every call, also those that read")
     parser.add_argument("--plain", action="store_true", help="without exchanging renames")
     parser.add_argument("--sample", type=int, default=0, help="about this many faults per mode")
     parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--until", type=float, default=0.0, help="seconds for each mode")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--show", type=int, default=12, help="how many wrong ends to print")
     chosen = parser.parse_args()
@@ -357,20 +409,22 @@ def main() -> int:
     folder.mkdir(mode=0o755)
     wrong = 0
     try:
-        for mode in chosen.modes.split(","):
-            figures = measure(
-                mode,
-                folder,
-                plain() if chosen.plain else None,
-                full=chosen.full,
-                sample=chosen.sample,
-                workers=chosen.workers,
-            )
-            sys.stdout.write(f"{figures}\n")
-            for line in figures.bad[: chosen.show]:
-                sys.stdout.write(f"  {line}\n")
-            sys.stdout.flush()
-            wrong += len(figures.bad)
+        for what in SUBJECTS[chosen.what]:
+            for mode in chosen.modes.split(","):
+                figures = measure(
+                    mode,
+                    folder / what,
+                    subject(what, chosen.plain),
+                    full=chosen.full,
+                    sample=chosen.sample,
+                    workers=chosen.workers,
+                    until_s=chosen.until,
+                )
+                sys.stdout.write(f"{what}, {figures}\n")
+                for line in figures.bad[: chosen.show]:
+                    sys.stdout.write(f"  {line}\n")
+                sys.stdout.flush()
+                wrong += len(figures.bad)
     finally:
         subprocess.run(["chmod", "-R", "u+rwX", folder], check=False)
         shutil.rmtree(folder, ignore_errors=True)
