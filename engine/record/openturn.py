@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 
+from takeback.engine.errors import TakebackError
 from takeback.engine.store import paths
 from takeback.engine.store.store import make_private, write_file
 
@@ -87,7 +88,14 @@ def _load(path: bytes) -> OpenTurn | None:
             return parse(file.read())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError):
+    except OSError as error:
+        # Nothing may be concluded: the turn may well be open.
+        raise TakebackError(
+            f"The open turn {os.fsdecode(path)!r} cannot be read: {error.strerror}. "
+            "Nothing was recorded.",
+            "Check the permissions of the data folder, then report the event again.",
+        ) from error
+    except ValueError:
         # Damaged: the ledger closes such a turn as one whose end is missing.
         return None
 
@@ -122,6 +130,9 @@ def load(data: bytes, session: str, root: bytes | None = None) -> OpenTurn | Non
     """The open turn of a session: in one project, or the newest in any.
 
     A session may have one in several projects only where scripts use the same id in each.
+
+    Raises:
+        TakebackError: it is there and cannot be read.
     """
     if root is not None:
         return _load(_path(data, session, root))
@@ -158,7 +169,7 @@ def remove(data: bytes, session: str, root: bytes) -> None:
 
 
 def of_project(data: bytes, root: bytes) -> Iterator[OpenTurn]:
-    """Every open turn of one project."""
+    """Every open turn of one project that can be read."""
     shown = os.fsdecode(root)
     try:
         names = os.listdir(_folder(data))
@@ -166,7 +177,10 @@ def of_project(data: bytes, root: bytes) -> Iterator[OpenTurn]:
         return
     for name in sorted(names):
         if name.endswith(b".json"):
-            turn = _load(os.path.join(_folder(data), name))
+            try:
+                turn = _load(os.path.join(_folder(data), name))
+            except TakebackError:
+                continue
             if turn is not None and turn.root == shown:
                 yield turn
 
