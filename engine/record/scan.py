@@ -556,8 +556,10 @@ class Scanner:
             )
         at = path
         while at := at.rpartition(b"/")[0]:
-            if at + b"/" in left:
-                return FileState("unknown", reason=left[at + b"/"][0])
+            # A folder whose stat failed was left out without anybody knowing that it is one.
+            reason = (left.get(at + b"/") or left.get(at) or ("",))[0]
+            if reason == "unreadable" or at + b"/" in left:
+                return FileState("unknown", reason=reason)
         if path in was_ignored:
             return FileState("unknown", reason="ignored")
         return ABSENT
