@@ -249,6 +249,12 @@ class Scanner:
     def _sort_folders(self, top: int, dirty: list[bytes]) -> None:
         """Tell the folders whose stat is as it was from those to list again."""
         look, is_dir = os.stat, stat.S_ISDIR
+        # What could not be read is looked for again: no folder's stat tells when it can.
+        again = {
+            path.rstrip(b"/").rpartition(b"/")[0]
+            for path, (reason, _) in self.state.left_out.items()
+            if reason == "unreadable"
+        }
         for path, known in self.state.folders.items():
             try:
                 st = look(path or b".", dir_fd=top, follow_symlinks=False)
@@ -264,6 +270,7 @@ class Scanner:
                 and known.mtime_ns == st.st_mtime_ns
                 and known.ino == st.st_ino
                 and known.mode == st.st_mode
+                and path not in again
             ):
                 self._folders[path] = known
             else:
