@@ -134,9 +134,10 @@ def plain() -> Commands:
 
 
 def command(what: str) -> Commands:
-    """A whole command: ``undo``, ``end`` or ``begin``. Faults are put at what it does in its folder.
+    """A whole command: ``undo``, ``end`` or ``begin``.
 
-    Not into git's own processes, nor into the loading of Python's modules.
+    Faults are put where it works on its folder, not into the loading of Python's modules, nor into
+    git's own processes.
     """
     line = (sys.executable, "-S", "-E", "-B", str(HERE / "scenario_cli.py"), what)
     setup, run, recover, check, beyond = (
@@ -190,8 +191,8 @@ class Figures:
     def __str__(self) -> str:
         ends = ", ".join(f"{end} {count}" for end, count in sorted(self.ends.items()))
         more = f", {self.recoveries_killed} recoveries killed" if self.recoveries_killed else ""
-        text = f"{self.mode}: {self.runs} of {self.wanted} runs{more} in {self.seconds:.0f} s; {ends}"
-        return f"{text}; {len(self.bad)} wrong"
+        text = f"{self.mode}: {self.runs} of {self.wanted} runs{more} in {self.seconds:.0f} s"
+        return f"{text}; {ends}; {len(self.bad)} wrong"
 
 
 class Bench:
@@ -270,6 +271,8 @@ class Bench:
                 inside = True
             elif self.commands.end in text:
                 inside = False
+            elif match[1] == "openat" and wanted <= WRITING and "O_RDONLY" in text:
+                continue  # Opens what it only reads.
             elif inside and match[1] in wanted and only in text:
                 yield match[1], count[match[1]]
 
@@ -338,8 +341,12 @@ def faults(bench: Bench, mode: str, full: bool) -> list[Fault]:
     """Every fault of a mode."""
     bench.fresh()
     if mode == "errors":
-        calls = list(bench.calls(bench.commands.run, CALLS_THAT_FAIL))
-        return [Fault(call, at, f"error={error}") for call, at in calls for error in ERRORS]
+        commands = bench.commands
+        # A whole command looks at much: without `full` only what writes, opens or lists fails.
+        names = WRITING | {"getdents64"} if commands.only and not full else CALLS_THAT_FAIL
+        calls = list(bench.calls(commands.run, names))
+        errors = ERRORS[:4] if commands.only else ERRORS
+        return [Fault(call, at, f"error={error}") for call, at in calls for error in errors]
     names = WRITING | READING if full and mode != "kill-recovery" else WRITING
     signal = "INT" if mode == "signals" else "KILL"
     return [Fault(c, at, f"signal={signal}") for c, at in bench.calls(bench.commands.run, names)]
@@ -373,6 +380,10 @@ def measure(
     wanted = faults(benches[0], mode, full)
     if sample and len(wanted) > sample:
         wanted = [wanted[int(n * len(wanted) / sample)] for n in range(sample)]
+    if until_s:
+        # Where the time ends, what was tried is spread over the whole operation.
+        order = sorted(range(len(wanted)), key=lambda n: n * 0.6180339887 % 1)
+        wanted = [wanted[n] for n in order]
     parts = [Figures(mode) for _ in benches]
     deadline = time.monotonic() + until_s if until_s else float("inf")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.faults import harness
 
 # Each run is given this long to begin new faults; a slow machine tries fewer, never none.
-SECONDS = 9.0
+SECONDS = 7.0
 
 
 def works() -> bool:
@@ -49,7 +49,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(found, ignore_errors=True)
 
 
-@pytest.mark.parametrize("mode, sample", [("kill", 40), ("signals", 40), ("errors", 40)])
+@pytest.mark.parametrize("mode, sample", [("kill", 24), ("signals", 24), ("errors", 24)])
 def test_a_fault_at_any_call_leaves_all_before_or_all_after(
     folder: Path, mode: str, sample: int
 ) -> None:
@@ -62,3 +62,13 @@ def test_a_kill_of_the_recovery_is_recovered(folder: Path) -> None:
     figures = harness.measure("kill-recovery", folder, sample=2, until_s=SECONDS)
     assert figures.bad == []
     assert figures.recoveries_killed >= 5
+
+
+@pytest.mark.parametrize("what, sample", [("undo", 7), ("end", 5), ("begin", 5)])
+@pytest.mark.parametrize("mode", ["kill", "errors"])
+def test_a_command_that_meets_a_fault_leaves_what_the_next_command_can_go_on_with(
+    folder: Path, what: str, mode: str, sample: int
+) -> None:
+    figures = harness.measure(mode, folder, harness.command(what), sample=sample, until_s=SECONDS)
+    assert figures.bad == []
+    assert figures.runs >= 2
