@@ -207,7 +207,7 @@ class Recorder:
         snapshot = self.snapshots.take(full=True)
         if turn is not None:
             self._close(turn, snapshot, interrupted=not turn.ended, late=True)
-        elif not os.path.exists(self._ledger(event.session)):
+        elif next(self._store.lines(self._ledger_name(event.session)), None) is None:
             self._line(event.session, {"e": "session", "id": event.session, "agent": event.agent})
         if event.title:
             self._line(event.session, {"e": "title", "text": _clean(event.title)})
