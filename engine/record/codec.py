@@ -26,7 +26,13 @@ def text(path: bytes) -> str:
 
 
 def raw(name: str) -> bytes:
-    """The bytes of a path from JSON text."""
+    """The bytes of a path from JSON text.
+
+    Raises:
+        ValueError: it is no text.
+    """
+    if not isinstance(name, str):
+        raise ValueError(f"no path: {name!r}")
     return os.fsencode(name) if name.isascii() else name.encode("utf-8", "surrogateescape")
 
 
