@@ -87,8 +87,8 @@ def feed(
     except OSError as error:
         shown = f": {os.fsdecode(error.filename)!r}" if error.filename else ""
         raise TakebackError(
-            f"The event was not recorded: {error.strerror or error}{shown}.",
-            "Check the free space and the permissions of the data folder.",
+            f"The event may not be recorded whole: {error.strerror or error}{shown}.",
+            "Check the free space and the permissions of the data folder, then report it again.",
         ) from error
     finally:
         store.close()
