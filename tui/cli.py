@@ -32,51 +32,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = arguments.parse(argv)
         out.json = args.json
         return int(_dispatch(args, out))
-    except TakebackError as error:
+    except (TakebackError, KeyboardInterrupt, OSError) as error:
         return _failed(out, error)
-    except KeyboardInterrupt:
-        return _failed(out, _interrupted())
-    except OSError as error:
-        return _failed(out, _unusable(error))
     except Exception as error:
         if os.environ.get("TAKEBACK_DEBUG") == "1":
             raise
-        return _failed(out, _internal(error))
+        return _failed(out, error)
 
 
-def _failed(out: Output, error: TakebackError) -> int:
+def _failed(out: Output, what: BaseException) -> int:
+    from takeback.tui.failures import as_error
+
+    error = as_error(what)
     try:
         out.error(error)
     except TakebackError:
         # The answer cannot be written either; the exit code still tells.
         pass
     return int(error.code)
-
-
-def _interrupted() -> TakebackError:
-    error = TakebackError("Interrupted. Nothing was changed.")
-    error.code = Exit.INTERRUPTED
-    return error
-
-
-def _unusable(error: OSError) -> TakebackError:
-    """What the system refused, where nobody below knew a better sentence."""
-    name = error.filename
-    where = f" ({os.fsdecode(name)!r})" if isinstance(name, str | bytes) else ""
-    return TakebackError(
-        f"The system refused what was needed: {error.strerror or error}{where}. "
-        "The command did not finish.",
-        "Check that place, its permissions and the free space; takeback doctor says more.",
-    )
-
-
-def _internal(error: Exception) -> TakebackError:
-    kind = type(error).__name__
-    return TakebackError(
-        f"Internal error ({kind}: {error}). The command did not finish.",
-        "Please report it with what TAKEBACK_DEBUG=1 shows; takeback recover puts an operation "
-        "right that was left half way.",
-    )
 
 
 def _is_hook(argv: Sequence[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 from takeback.engine.errors import Exit, UsageError
@@ -82,15 +84,26 @@ def turns_of(project: Project) -> list[Turn]:
 
 
 def start(args: Arguments, out: Output) -> int:
-    """Without a verb: where the app will be, and what can be done meanwhile."""
+    """Without a verb: the app on a terminal, elsewhere what can be done instead."""
+    if not out.json and _can_draw():
+        from takeback.tui import app
+
+        app.run(*opened(args, out))
+        return Exit.DONE
     lines = [
-        "The full-screen app opens here once it is built. Until then:",
+        "The full-screen app opens on a terminal only. Elsewhere:",
         "  takeback log             what the agents did to this project",
         "  takeback undo --dry-run  what the next undo would take back",
         "  takeback --help          every command",
     ]
     out.answer({"message": lines[0]}, lines)
     return Exit.DONE
+
+
+def _can_draw() -> bool:
+    """Whether somebody sits at a terminal that can show the app."""
+    named = os.environ.get("TERM", "")
+    return sys.stdin.isatty() and sys.stdout.isatty() and named not in ("", "dumb")
 
 
 def unbuilt(args: Arguments, out: Output) -> int:

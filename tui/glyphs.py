@@ -1,0 +1,36 @@
+"""The signs of the app, and plain letters for terminals where those are two cells wide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One sign for each meaning; a word always stands beside it."""
+
+    agent: str = "●"
+    unknown: str = "◐"
+    none: str = "·"
+    undone: str = "↶"
+    warning: str = "⚠"
+    done: str = "✓"
+    cursor: str = "▌"
+    branch: str = "├"
+    last: str = "└"
+    rule: str = "─"
+    more: str = "…"
+    bar: str = "│"
+    minus: str = "−"
+
+    def of(self, origin: str) -> str:
+        return self.agent if origin == "agent-edited" else self.unknown
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs("*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-")
+
+
+def named(name: str) -> Glyphs:
+    """The set that the setting ``glyphs`` names."""
+    return ASCII if name == "ascii" else UNICODE

@@ -1,0 +1,164 @@
+"""Every key of the app as data: bindings, footer, help and the panel of chords come from here.
+
+A key has one meaning on a screen. What would give it two is refused when this module is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_NAMES = {
+    "?": "question_mark",
+    "/": "slash",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+}
+_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", "up": "↑"}
+
+
+class KeyClash(ValueError):
+    """A key would have two meanings on one screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One action and the keys that start it.
+
+    Attributes:
+        scope: where it holds, see `SCREENS`.
+        keys: alternatives between commas; the keys of a chord between blanks ("ctrl+x u").
+        action: what is run, as Textual writes it.
+        text: what it does, for the help.
+        short: a word or two for the footer, "" to leave it out there.
+        group: the heading in the panel of chords.
+    """
+
+    scope: str
+    keys: str
+    action: str
+    text: str
+    short: str = ""
+    group: str = ""
+
+    @property
+    def sequences(self) -> tuple[tuple[str, ...], ...]:
+        """The alternatives, each as the keys that are pressed one after the other."""
+        return tuple(
+            tuple(_NAMES.get(key, key) for key in part.split()) for part in self.keys.split(",")
+        )
+
+    @property
+    def shown(self) -> str:
+        """All alternatives as a person reads them."""
+        return "  ".join(shown(part) for part in self.keys.split(","))
+
+
+def shown(keys: str) -> str:
+    """The keys of one sequence as a person reads them."""
+    words = []
+    for key in keys.split():
+        name = next((sign for sign, name in _NAMES.items() if name == key), key)
+        words.append(_SHOWN.get(name, name))
+    return " ".join(words)
+
+
+TABLE = (
+    Key("common", "ctrl+x u", "app.undo", "undo the last turn", "undo", "Undo"),
+    Key("common", "ctrl+x r", "app.redo", "redo what was undone", "redo", "Undo"),
+    Key("common", "ctrl+x k", "app.help", "keys", "", "App"),
+    Key("common", "ctrl+x t", "app.next_theme", "next theme", "", "App"),
+    Key("common", "ctrl+x q", "app.quit", "quit", "", "App"),
+    Key("common", "?", "app.help", "this help", "help"),
+    Key("common", "tab", "app.focus_next", "next pane"),
+    Key("common", "shift+tab", "app.focus_previous", "previous pane"),
+    Key("common", "escape", "app.go_back", "back, never out of the app", "back"),
+    Key("common", "q", "app.leave", "back, then quit"),
+    Key("common", "ctrl+c", "app.interrupt", "twice: quit"),
+    Key("list", "j,down", "move(1)", "next line"),
+    Key("list", "k,up", "move(-1)", "previous line"),
+    Key("list", "J", "head(1)", "next turn or group"),
+    Key("list", "K", "head(-1)", "previous turn or group"),
+    Key("list", "g g,home", "top", "first line", "", "Move"),
+    Key("list", "G,end", "bottom", "last line"),
+    Key("list", "ctrl+d", "page(1,2)", "half a page down"),
+    Key("list", "ctrl+u", "page(-1,2)", "half a page up"),
+    Key("list", "pagedown", "page(1)", "a page down"),
+    Key("list", "pageup", "page(-1)", "a page up"),
+    Key("diff", "j,down", "lines(1)", "next line"),
+    Key("diff", "k,up", "lines(-1)", "previous line"),
+    Key("diff", "h,left", "columns(-8)", "to the left"),
+    Key("diff", "l,right", "columns(8)", "to the right"),
+    Key("diff", "]", "hunk(1)", "next hunk"),
+    Key("diff", "[", "hunk(-1)", "previous hunk"),
+    Key("diff", "}", "file(1)", "next file"),
+    Key("diff", "{", "file(-1)", "previous file"),
+    Key("diff", "g g,home", "top", "first line", "", "Move"),
+    Key("diff", "G,end", "bottom", "last line"),
+    Key("diff", "ctrl+d", "page(1,2)", "half a page down"),
+    Key("diff", "ctrl+u", "page(-1,2)", "half a page up"),
+    Key("diff", "pagedown", "page(1)", "a page down"),
+    Key("diff", "pageup", "page(-1)", "a page up"),
+    Key("timeline", "u", "screen.undo_here", "undo the turn of this line", "undo this turn"),
+    Key("timeline", "d,enter", "screen.diff", "the diff of this line", "diff"),
+    Key("undo", "enter", "screen.apply", "do it, if the plan asks nothing", "apply"),
+    Key("undo", "y", "screen.agree", "do it, where the plan asks", "yes"),
+    Key("undo", "space", "screen.tick", "tick a file or a group", "tick"),
+    Key("undo", "a", "screen.group", "tick all of the group", "group"),
+    Key("undo", "A", "screen.all", "tick all, unknown origin too", "all"),
+    Key("undo", "d", "screen.diff", "what this would change", "diff"),
+)  # fmt: skip
+
+TITLES = {
+    "common": "Everywhere",
+    "timeline": "Timeline",
+    "undo": "Undo and redo",
+    "list": "Lists",
+    "diff": "Diffs",
+}
+
+SCREENS = {
+    "timeline": (("common", "timeline", "list"), ("common", "timeline", "diff")),
+    "undo": (("common", "undo", "list"), ("common", "undo", "diff")),
+    "help": (("common", "list"),),
+    "diff": (("common", "diff"),),
+}
+"""The scopes that hold together: one tuple for each pane of a screen that can have the focus."""
+
+
+def of(*scopes: str) -> Iterator[Key]:
+    """The keys of some scopes, in the order of the table."""
+    return (key for key in TABLE if key.scope in scopes)
+
+
+def of_screen(name: str) -> list[Key]:
+    """Every key of a screen, the same action once."""
+    wanted = {scope for scopes in SCREENS[name] for scope in scopes}
+    return [key for key in TABLE if key.scope in wanted]
+
+
+def check(keys: Iterable[Key], where: str) -> None:
+    """Refuse keys with two meanings, or that stand at the beginning of another's chord.
+
+    Raises:
+        KeyClash: naming both.
+    """
+    taken: dict[tuple[str, ...], Key] = {}
+    for key in keys:
+        for sequence in key.sequences:
+            for other, owner in taken.items():
+                short = min(len(sequence), len(other))
+                if sequence[:short] == other[:short]:
+                    raise KeyClash(
+                        f"On {where!r} {' '.join(sequence)!r} means {key.text!r} and "
+                        f"{' '.join(other)!r} means {owner.text!r}."
+                    )
+        for sequence in key.sequences:
+            taken[sequence] = key
+
+
+for _name, _panes in SCREENS.items():
+    for _scopes in _panes:
+        check(of(*_scopes), _name)

@@ -1,0 +1,45 @@
+"""What all screens share: the common keys, a status line, and rows of text below the list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from takeback.tui.widgets.bindings import bindings
+from takeback.tui.widgets.lines import TextLine
+
+if TYPE_CHECKING:
+    from takeback.tui.app import TakebackApp
+
+STATUS = "status"
+BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+"""From 100 columns on there is room for the diff beside the list."""
+
+
+class BaseScreen(Screen[None]):
+    """A screen with a name in the table of keys.
+
+    Attributes:
+        keys_of: that name.
+        holds: whether chords wait until this screen is closed.
+    """
+
+    keys_of: ClassVar[str] = ""
+    holds: ClassVar[bool] = False
+    BINDINGS: ClassVar[list[BindingType]] = bindings("common")
+
+    @property
+    def takeback(self) -> TakebackApp:
+        return cast("TakebackApp", self.app)
+
+    def say(self, text: str, warning: bool = False) -> None:
+        """Show a sentence in the status line."""
+        for line in self.query(f"#{STATUS}").results(TextLine):
+            line.set_class(warning, "-warning")
+            line.say(text)
+
+    def back(self) -> bool:
+        """Go back one step within the screen; whether there was one."""
+        return False

@@ -1,0 +1,131 @@
+"""The first screen: what the agents did, newest turn first, with the diff of the row beside it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+
+from takeback.engine.model import Request
+from takeback.tui import diffs, timeline_rows
+from takeback.tui.messages import Diffed
+from takeback.tui.present import NOTHING_RECORDED
+from takeback.tui.screens.base import BREAKPOINTS, STATUS, BaseScreen
+from takeback.tui.screens.diff import DiffScreen
+from takeback.tui.text import safe
+from takeback.tui.timeline_rows import Entry
+from takeback.tui.widgets.bindings import bindings
+from takeback.tui.widgets.diff_pane import DiffPane
+from takeback.tui.widgets.lines import HeadLine, KeyLine, TextLine
+from takeback.tui.widgets.row_list import RowList
+
+_NEXT = "Connect an agent with 'takeback install AGENT', or record with 'takeback run -- COMMAND'."
+
+
+class TimelineScreen(BaseScreen):
+    """The newest session of the project."""
+
+    keys_of = "timeline"
+    CSS_PATH = "timeline.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("timeline")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+        self._tb_entries: dict[str, Entry] = {}
+        self._tb_first = True
+
+    def compose(self) -> ComposeResult:
+        yield HeadLine(_folder(self.takeback.project.root), id="head")
+        with Horizontal(id="panes"):
+            yield RowList(self.takeback.glyphs, id="rows")
+            with Vertical(id="side"):
+                yield DiffPane(id="diff")
+        yield TextLine(id="detail")
+        yield TextLine("Reading…", id=STATUS)
+        yield KeyLine(self.keys_of, id="keys")
+
+    def on_mount(self) -> None:
+        self.query_one("#rows", RowList).focus()
+        self.reload()
+
+    def on_resize(self) -> None:
+        # A pane that just appeared has no diff yet.
+        self._show()
+
+    def reload(self) -> None:
+        """Read the timeline again."""
+        self.takeback.load()
+
+    def loaded(self) -> None:
+        """Show what was read."""
+        rows = self.query_one("#rows", RowList)
+        session = timeline_rows.newest(self.takeback.sessions)
+        if session is None:
+            self._tb_entries = {}
+            rows.fill([])
+            self.query_one("#diff", DiffPane).show(diffs.note(NOTHING_RECORDED, _NEXT))
+            self.say(f"{NOTHING_RECORDED} {_NEXT}")
+            return
+        found = timeline_rows.entries(session, self.takeback.glyphs, time.time_ns())
+        self._tb_entries = {entry.row.key: entry for entry in found}
+        self.query_one("#head", HeadLine).say(timeline_rows.headline(session))
+        rows.fill([entry.row for entry in found])
+        if self._tb_first:
+            self._tb_first = False
+            self.say("")
+
+    @property
+    def current(self) -> Entry | None:
+        row = self.query_one("#rows", RowList).current
+        return self._tb_entries.get(row.key) if row is not None else None
+
+    def on_row_list_moved(self, message: RowList.Moved) -> None:
+        message.stop()
+        self._show()
+
+    def _show(self) -> None:
+        entry = self.current
+        if entry is None:
+            return
+        self.query_one("#detail", TextLine).say("  ".join(entry.details))
+        if self.has_class("-wide"):
+            self.takeback.diff(self, entry.changes, entry.details)
+
+    def on_diffed(self, message: Diffed) -> None:
+        message.stop()
+        if message.number == self.takeback.diff_number:
+            self.query_one("#diff", DiffPane).show(message.lines)
+
+    def action_undo_here(self) -> None:
+        entry = self.current
+        if entry is not None and entry.turn is not None:
+            self.takeback.open_plan(Request("undo", turn=entry.turn.id))
+
+    def action_diff(self) -> None:
+        entry = self.current
+        if entry is None:
+            return
+        if self.has_class("-wide"):
+            self.query_one("#diff", DiffPane).focus()
+        else:
+            self.app.push_screen(DiffScreen(entry.changes, entry.details))
+
+    def back(self) -> bool:
+        rows = self.query_one("#rows", RowList)
+        if rows.has_focus:
+            return False
+        rows.focus()
+        return True
+
+
+def _folder(root: bytes) -> str:
+    """The project's folder, the home folder shortened."""
+    home = os.fsencode(os.path.expanduser("~"))
+    if root.startswith(home.rstrip(b"/") + b"/"):
+        return "~" + safe(root[len(home.rstrip(b"/")) :])
+    return safe(root)

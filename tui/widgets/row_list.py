@@ -1,0 +1,293 @@
+"""One list for every screen: rows drawn line by line, with a cursor, tick boxes and columns.
+
+A row is data; nothing is mounted for it, so a list of 10,000 rows opens like one of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from takeback.tui.glyphs import UNICODE, Glyphs
+from takeback.tui.widgets.bindings import bindings
+from takeback.tui.widgets.cells import cell_len, fit
+
+Role = Literal[
+    "", "agent", "unknown", "undone", "warning", "conflict", "muted", "added", "removed", "title",
+    "running",
+]  # fmt: skip
+Box = Literal["", "on", "some", "off"]
+_BOXES = {"": "", "on": "[x] ", "some": "[-] ", "off": "[ ] "}
+_LEAST_LEAD = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of safe text and what it means.
+
+    Attributes:
+        path: cut at the front where it is too long.
+    """
+
+    text: str
+    role: Role = ""
+    path: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line.
+
+    Attributes:
+        key: names the row, so the cursor stays on it when the list is filled again.
+        lead: what stands at the left; its last span is cut where the room is short.
+        cells: columns at the right, as wide as the widest in the list; the first one is numbers.
+        box: a tick box before it.
+        head: `J` and `K` go from one of these to the next.
+        still: the cursor passes over it.
+        indent: cells left free before it.
+    """
+
+    key: str
+    lead: tuple[Span, ...]
+    cells: tuple[Span, ...] = ()
+    box: Box = ""
+    head: bool = False
+    still: bool = False
+    indent: int = 0
+
+
+class RowList(ScrollView, can_focus=True):
+    """A list of `Row`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row--agent", "row--unknown", "row--undone", "row--warning", "row--conflict", "row--muted",
+        "row--added", "row--removed", "row--title", "row--running", "row--cursor", "row--blurred",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    RowList {
+        height: 1fr; background: $surface; color: $foreground; scrollbar-size-vertical: 1;
+        & .row--agent { color: $tb-agent; }
+        & .row--unknown { color: $tb-unknown; }
+        & .row--undone { color: $tb-undone; }
+        & .row--warning { color: $tb-warning; }
+        & .row--conflict { color: $tb-conflict; }
+        & .row--muted { color: $tb-muted; }
+        & .row--added { color: $tb-added; }
+        & .row--removed { color: $tb-removed; }
+        & .row--running { color: $tb-running; }
+        & .row--title { text-style: bold; }
+        & .row--cursor { background: $tb-cursor; color: $tb-cursor-text; }
+        & .row--blurred { background: $boost; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+
+    class Moved(Message):
+        """The cursor is on another row, or the list was filled."""
+
+        def __init__(self, row: Row | None) -> None:
+            self.row = row
+            super().__init__()
+
+    class Picked(Message):
+        """A row was clicked; `boxed` when the click was on its tick box."""
+
+        def __init__(self, row: Row, boxed: bool) -> None:
+            self.row = row
+            self.boxed = boxed
+            super().__init__()
+
+    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._tb_rows: Sequence[Row] = ()
+        self._tb_cursor = 0
+        self._tb_columns: tuple[int, ...] = ()
+        self._tb_glyphs = glyphs
+        self._tb_styles: dict[tuple[str, ...], Style] = {}
+
+    # --- Content -----------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._tb_rows
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        if 0 <= self._tb_cursor < len(self._tb_rows):
+            return self._tb_rows[self._tb_cursor]
+        return None
+
+    def fill(self, rows: Sequence[Row], at: str = "") -> None:
+        """Show other rows.
+
+        Args:
+            at: the row to stand on; the one that the cursor was on, if it is still there.
+        """
+        before = self.current
+        wanted = at or (before.key if before else "")
+        self._tb_rows = rows
+        widths: list[int] = []
+        for row in rows:
+            for at_column, span in enumerate(row.cells):
+                if at_column == len(widths):
+                    widths.append(0)
+                widths[at_column] = max(widths[at_column], cell_len(span.text))
+        self._tb_columns = tuple(widths)
+        self.virtual_size = Size(0, len(rows))
+        keys = {row.key: position for position, row in enumerate(rows)}
+        self._tb_cursor = self._nearest(keys.get(wanted, min(self._tb_cursor, len(rows) - 1)), 1)
+        self.refresh()
+        self._show_cursor()
+        self.post_message(self.Moved(self.current))
+
+    def go(self, position: int, direction: int = 1) -> None:
+        """Put the cursor on a row, or on the nearest one that can hold it."""
+        new = self._nearest(position, direction)
+        if new == self._tb_cursor:
+            if not any(not row.still for row in self._tb_rows[:new]):
+                self.scroll_to(y=0, animate=False)
+            return
+        old, self._tb_cursor = self._tb_cursor, new
+        top = self.scroll_offset.y
+        for line in (old, new):
+            self.refresh(Region(0, line - top, self.size.width, 1))
+        self._show_cursor()
+        self.post_message(self.Moved(self.current))
+
+    def _nearest(self, position: int, direction: int) -> int:
+        last = len(self._tb_rows) - 1
+        position = max(0, min(position, last))
+        for step in (direction, -direction):
+            at = position
+            while 0 <= at <= last:
+                if not self._tb_rows[at].still:
+                    return at
+                at += step
+        return position
+
+    def _show_cursor(self) -> None:
+        self.scroll_to_region(Region(0, self._tb_cursor, 1, 1), animate=False, force=True)
+
+    # --- Keys and mouse ----------------------------------------------------------------------
+
+    def action_move(self, by: int) -> None:
+        self.go(self._tb_cursor + by, by)
+
+    def action_page(self, by: int, part: int = 1) -> None:
+        self.go(self._tb_cursor + by * max(1, (self.size.height - 1) // part), by)
+
+    def action_top(self) -> None:
+        self.go(0)
+
+    def action_bottom(self) -> None:
+        self.go(len(self._tb_rows) - 1, -1)
+
+    def action_head(self, by: int) -> None:
+        at = self._tb_cursor + by
+        while 0 <= at < len(self._tb_rows):
+            if self._tb_rows[at].head:
+                self.go(at, by)
+                return
+            at += by
+
+    def on_click(self, event: events.Click) -> None:
+        position = self.scroll_offset.y + event.y
+        if position >= len(self._tb_rows) or self._tb_rows[position].still:
+            return
+        self.go(position)
+        row = self._tb_rows[position]
+        left = 1 + row.indent
+        self.post_message(self.Picked(row, bool(row.box) and left <= event.x < left + 4))
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    # --- Drawing -----------------------------------------------------------------------------
+
+    def notify_style_update(self) -> None:
+        self._tb_styles.clear()
+        super().notify_style_update()
+
+    def _style(self, role: str, cursor: bool) -> Style:
+        names = [f"row--{role}"] if role else []
+        if cursor:
+            # The role comes last, so that its colour wins over that of the cursor's text.
+            names.insert(0, "row--cursor" if self.has_focus else "row--blurred")
+        key = tuple(names)
+        found = self._tb_styles.get(key)
+        if found is None:
+            style = self.visual_style
+            for name in names:
+                style += self.get_visual_style(name, partial=True)
+            found = self._tb_styles[key] = style.rich_style
+        return found
+
+    def _widths(self, room: int) -> tuple[int, ...]:
+        """The columns, made narrower from the right where the names would have no room."""
+        widths = list(self._tb_columns)
+        over = sum(width + 2 for width in widths) - max(0, room - max(_LEAST_LEAD, room * 2 // 5))
+        for at in range(len(widths) - 1, -1, -1):
+            if over <= 0:
+                break
+            cut = min(over, widths[at])
+            widths[at] -= cut
+            over -= cut
+        return tuple(widths)
+
+    def render_line(self, y: int) -> Strip:
+        position = self.scroll_offset.y + y
+        width = self.scrollable_content_region.width
+        if position >= len(self._tb_rows):
+            return Strip.blank(width, self._style("", False))
+        row = self._tb_rows[position]
+        cursor = position == self._tb_cursor
+        base = self._style("", cursor)
+        sign = self._tb_glyphs.cursor if cursor else " "
+        segments = [Segment(sign + " " * row.indent + _BOXES[row.box], base)]
+        room = width - 1 - row.indent - len(_BOXES[row.box])
+        columns = self._widths(width) if row.cells else ()
+        right = sum(column + 2 for column in columns if column)
+        room -= right
+        for at, span in enumerate(row.lead):
+            last = at == len(row.lead) - 1
+            length = max(0, room) if last else min(max(0, room), cell_len(span.text))
+            text = fit(span.text, length, self._tb_glyphs.more, span.path)
+            segments.append(Segment(text, self._style(span.role, cursor)))
+            room -= length
+        for at, column in enumerate(columns):
+            if not column:
+                continue
+            span = row.cells[at] if at < len(row.cells) else Span("")
+            text = fit(span.text, column, self._tb_glyphs.more)
+            if at == 0:
+                text = " " * (len(text) - len(text.rstrip())) + text.rstrip()
+            segments.append(Segment("  ", base))
+            segments.extend(self._numbers(text, span, cursor))
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _numbers(self, text: str, span: Span, cursor: bool) -> list[Segment]:
+        """A cell; the two numbers of lines in their colours."""
+        if span.role != "added":
+            return [Segment(text, self._style(span.role, cursor))]
+        at = max(text.find("-"), text.find("−"))
+        if at < 0:
+            return [Segment(text, self._style("added", cursor))]
+        return [
+            Segment(text[:at], self._style("added", cursor)),
+            Segment(text[at:], self._style("removed", cursor)),
+        ]
