@@ -34,6 +34,8 @@ from takeback.tui.widgets.which_key import WhichKey
 if TYPE_CHECKING:
     from takeback.engine.project import Project
 
+_FOLLOW_EVERY = 2.0
+"""Seconds between two looks for something new in the record."""
 _TWICE = 2.0
 """Seconds within which a second ctrl+c quits."""
 
@@ -44,6 +46,7 @@ class TakebackApp(App[None]):
     Attributes:
         sessions: what was read last.
         diff_number: the newest diff that was asked for; answers to older ones do not count.
+        failure: what closed the app, if something broke.
     """
 
     TITLE = "takeback"
@@ -58,12 +61,22 @@ class TakebackApp(App[None]):
         self.glyphs = glyphs.named(project.config.glyphs)
         self.sessions: tuple[Session, ...] = ()
         self.diff_number = 0
+        self.failure: Exception | None = None
         self._tb_said = list(said)
         self._tb_engine = threading.Lock()
         self._tb_chords = Chords()
         self._tb_chord_timers: list[Timer] = []
+        self._tb_stamp: tuple[tuple[str, int, int], ...] = ()
         self._tb_tries: dict[str, chords.Node] = {}
         self._tb_interrupted = 0.0
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A failure of the app itself closes it with a sentence, not with a page of its insides."""
+        if self.is_headless or os.environ.get("TAKEBACK_DEBUG") == "1":
+            super()._handle_exception(error)
+            return
+        self.failure = self.failure or error
+        self.exit(return_code=1)
 
     # --- Themes ------------------------------------------------------------------------------
 
@@ -83,6 +96,15 @@ class TakebackApp(App[None]):
             said.append(f"There is no theme {wanted!r}: {theming.DEFAULT} is shown.")
         self._tb_said += said
         self.push_screen(TimelineScreen())
+        self.set_interval(_FOLLOW_EVERY, self._follow)
+
+    # --- Following a running agent -----------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Read the timeline again when something was recorded."""
+        stamp = _stamp(self.project)
+        if stamp != self._tb_stamp and not self._tb_engine.locked():
+            self.load()
 
     def action_next_theme(self) -> None:
         own = sorted(name for name in self.available_themes if not name.startswith("textual"))
@@ -121,6 +143,7 @@ class TakebackApp(App[None]):
 
     def load(self) -> None:
         """Read the timeline; `on_loaded` shows it."""
+        self._tb_stamp = _stamp(self.project)
         self._work(self, lambda: Loaded(self.project.sessions(counts=True)), _sentence)
 
     def plan(
@@ -278,12 +301,16 @@ class TakebackApp(App[None]):
         elif fed.kind == "unknown":
             self.say(f"{keys.shown(' '.join(fed.pressed))} means nothing here.")
         elif fed.key is not None:
-            if screen.holds and fed.key.scope == "common":
-                self.say("Close this first: esc.")
+            if fed.key.scope == "common" and self._held():
+                self.say("Close the plan first: esc.")
             else:
                 namespace = self if fed.key.scope == "common" else self.focused or screen
                 await self.run_action(fed.key.action, namespace)
         return True
+
+    def _held(self) -> bool:
+        """Whether an open plan must be settled first."""
+        return any(isinstance(screen, BaseScreen) and screen.holds for screen in self.screen_stack)
 
     def _trie(self, screen: BaseScreen) -> chords.Node:
         """The chords of the pane that has the focus."""
@@ -316,6 +343,26 @@ class TakebackApp(App[None]):
             self.screen.mount(panel)
 
 
+def _stamp(project: Project) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of what the timeline is read of: changes with the record."""
+    if project.store is None:
+        return ()
+    found = []
+    for folder in (
+        os.fsdecode(project.store.dir),
+        os.path.join(os.fsdecode(project.store.dir), "ledger"),
+    ):
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".jsonl"):
+                        known = entry.stat()
+                        found.append((entry.path, known.st_size, known.st_mtime_ns))
+        except OSError:
+            continue
+    return tuple(sorted(found))
+
+
 def _scope(widget: object) -> str:
     """The scope of the pane that a widget is."""
     return "diff" if type(widget).__name__ == "DiffPane" else "list"
@@ -333,5 +380,15 @@ def _sentence(error: BaseException) -> Message:
 
 
 def run(project: Project, said: Sequence[str] = ()) -> None:
-    """Open the app on a project, until it is closed."""
-    TakebackApp(project, said).run()
+    """Open the app on a project, until it is closed.
+
+    Raises:
+        TakebackError: the app broke; what it was doing was finished or not begun.
+    """
+    app = TakebackApp(project, said)
+    try:
+        app.run()
+    finally:
+        project.close()
+    if app.failure is not None:
+        raise as_error(app.failure) from app.failure

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from takeback.engine.model import Call, Change, Plan, PlanEntry, Request, Turn
 from takeback.tui import present
 from takeback.tui.glyphs import Glyphs
-from takeback.tui.text import counted, first_line, quoted, safe
+from takeback.tui.text import first_line, quoted, safe
 from takeback.tui.timeline_rows import numbers
 from takeback.tui.widgets.row_list import Box, Role, Row, Span
 
@@ -241,21 +241,9 @@ def summary(choice: Choice, enter: str, yes: str) -> list[str]:
     lines = present.ask_lines(plan)
     if choice.useless:
         return [*lines, "Nothing can be done here: every file is in conflict."]
-    what = _sentence(plan)
-    if choice.asks:
-        return [*lines, f"{what} Press {yes} to do it, esc to leave everything as it is."]
-    return [*lines, f"{what} Press {enter} to do it."]
-
-
-def _sentence(plan: Plan) -> str:
-    if not plan.writes:
-        return "This changes no file."
     back = "ctrl+x r" if plan.kind == "undo" else "ctrl+x u"
-    return f"This {present.amounts(plan, False)}. {back} reverses it."
-
-
-def title(choice: Choice, turns: Sequence[Turn]) -> str:
-    """The headline of the panel, with what is ticked."""
-    words = present.plan_title(choice.first, turns)
-    number = len(choice.ticked)
-    return f"{words}  {counted(number, 'file')}"
+    what = present.amounts(plan, False)
+    what = f"{what}. {back} reverses it." if what else "no file is changed."
+    if choice.asks:
+        return [*lines, f"{yes}: {what} esc: nothing is done."]
+    return [*lines, f"{enter}: {what}"]

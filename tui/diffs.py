@@ -13,9 +13,7 @@ Kind = Literal["file", "note", "hunk", "same", "added", "removed"]
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 _OCTAL = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _NAMED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
-_HEADS = {
-    b"new file": "new file", b"deleted file": "deleted", b"old mode": "", b"new mode": "new mode",
-}  # fmt: skip
+_MODES = {b"100755": "executable", b"100644": "not executable", b"120000": "symbolic link"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +68,7 @@ def _lines(raw: list[bytes]) -> Iterator[Line]:
                 yield from _file(name, [*head, "binary, not shown"])
                 name = ""
             elif not binary:
-                head += [f"{said} {line[-6:].decode()}" for at, said in _HEADS.items()
-                         if said and line.startswith(at)]  # fmt: skip
+                head += _head(line)
             continue
         if name:
             yield from _file(name, head)
@@ -82,6 +79,17 @@ def _lines(raw: list[bytes]) -> Iterator[Line]:
         yield Line("hunk", safe(line.replace(b"\t", b" ")))
     if name:
         yield from _file(name, head)
+
+
+def _head(line: bytes) -> list[str]:
+    """What a line between the name and the first hunk says that is worth a word."""
+    if line.startswith(b"new file mode "):
+        return ["new file"]
+    if line.startswith(b"deleted file mode "):
+        return ["deleted"]
+    if line.startswith(b"new mode "):
+        return [_MODES.get(line[-6:], safe(line))]
+    return []
 
 
 def _file(name: str, head: list[str]) -> Iterator[Line]:

@@ -81,7 +81,7 @@ def _turn(turn: Turn, glyphs: Glyphs) -> Entry:
         (numbers(plus, minus, glyphs), state),
         head=True,
     )
-    words = [present.turn_title(turn), *(safe(note) for note in turn.notes)]
+    words = [_about(turn), *(safe(note) for note in turn.notes)]
     words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
     return Entry(row, turn, turn.changes, tuple(words))
 
@@ -116,7 +116,7 @@ def _parts(turn: Turn, glyphs: Glyphs) -> Iterator[Entry]:
     parts += [(None, change) for change in left]
     if not parts:
         row = Row(f"none:{turn.id}", (Span("no file changed", "muted"),), indent=3)
-        yield Entry(row, turn, (), (present.turn_title(turn), "No file changed."))
+        yield Entry(row, turn, (), (_about(turn),))
     for at, (by, change) in enumerate(parts):
         branch = glyphs.last if at == len(parts) - 1 else glyphs.branch
         if change is None:
@@ -165,17 +165,25 @@ def _change(turn: Turn, call: Call | None, change: Change, branch: str, glyphs: 
     return Entry(row, turn, (change,), (f"{safe(change.path)}: {words}",))
 
 
-def headline(session: Session) -> str:
-    """A session in one line."""
-    files = {change.path for turn in session.turns for change in turn.changes}
-    unknown = {
-        change.path
-        for turn in session.turns
-        for change in turn.changes
-        if change.origin == "unknown"
-    }
+def headline(session: Session) -> list[str]:
+    """A session in a few words, the least important first."""
+    changes = [change for turn in session.turns for change in turn.changes]
+    unknown = {change.path for change in changes if change.origin == "unknown"}
     parts = [first_line(session.title, 60) or f"Session {safe(session.id)}", safe(session.agent)]
-    parts += [counted(len(session.turns), "turn"), counted(len(files), "file")]
-    parts += [f"{len(unknown)} of unknown origin"] if unknown else []
+    parts += [counted(len(session.turns), "turn")]
+    parts += [counted(len({change.path for change in changes}), "file")]
+    parts += [f"{len(unknown)} unknown"] if unknown else []
     parts += [present.STATES[session.state]]
-    return "  ".join(part for part in parts if part)
+    return [part for part in parts if part]
+
+
+def _about(turn: Turn) -> str:
+    """What is behind a turn, by class."""
+    found = present.by_class(turn.changes)
+    parts = [
+        f"{counted(len(changes), 'file')} {words}"
+        for origin, words in (("agent-edited", "agent-edited"), ("unknown", "of unknown origin"))
+        if (changes := found.get(origin))
+    ]
+    words = ", ".join(parts) or "no file changed"
+    return f"Turn {turn.n}, {present.when(turn.begun_ns)}: {words}."

@@ -74,7 +74,9 @@ class TimelineScreen(BaseScreen):
         found = timeline_rows.entries(session, self.takeback.glyphs, time.time_ns())
         self._tb_entries = {entry.row.key: entry for entry in found}
         self.query_one("#head", HeadLine).say(timeline_rows.headline(session))
-        rows.fill([entry.row for entry in found])
+        # Who stands on the newest turn follows the agent to the next one.
+        newest = next((entry.row.key for entry in found if not entry.row.still), "")
+        rows.fill([entry.row for entry in found], newest if rows.at_first else "")
         if self._tb_first:
             self._tb_first = False
             self.say("")

@@ -16,7 +16,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from takeback.engine.errors import ProjectChanged, TakebackError
+from takeback.engine.errors import ProjectChanged, SessionRunning, TakebackError
 from takeback.engine.model import Change, Request, Turn
 from takeback.tui import choice, diffs, present
 from takeback.tui.choice import Choice
@@ -29,6 +29,7 @@ from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList
 
 _WAIT = "Planning…"
+_RUNNING = "y: close that turn as interrupted and show what would be done. esc: leave it running."
 _WORDS = {"undo": "Undo", "redo": "Redo"}
 
 
@@ -49,6 +50,7 @@ class UndoScreen(BaseScreen):
         self._tb_number = 0
         self._tb_enter = False
         self._tb_applying = False
+        self._tb_running = False
 
     def compose(self) -> ComposeResult:
         yield TextLine(_WORDS.get(self._tb_request.kind, "Plan"), id="title")
@@ -97,6 +99,10 @@ class UndoScreen(BaseScreen):
         self._tb_enter = False
         if error is None:
             return
+        if isinstance(error, SessionRunning) and not self._tb_request.while_running:
+            self._tb_running = True
+            self._summary([f"! {error.message}", _RUNNING], True)
+            return
         if self._tb_choice is None:
             # There is no plan to look at: say why where the user came from.
             self.takeback.close_panel(error.message, error.hint)
@@ -107,7 +113,8 @@ class UndoScreen(BaseScreen):
         message.stop()
         self._tb_applying = False
         if message.outcome is not None:
-            lines = present.outcome_lines(message.outcome, message.turns)
+            # Without the prompt: the line must have room for what was left alone.
+            lines = present.outcome_lines(message.outcome)
             said = [lines[0], *message.outcome.notes]
             if message.outcome.operation:
                 back = "ctrl+x r puts it back" if self._tb_request.kind == "undo" else ""
@@ -154,8 +161,9 @@ class UndoScreen(BaseScreen):
     def _show(self, row: Row | None) -> None:
         if row is None or self._tb_choice is None:
             return
-        words = row.cells[-1].text if row.cells else "".join(span.text for span in row.lead)
-        self.query_one("#detail", TextLine).say(words)
+        parts = [row.lead[-1].text if row.cells else "".join(span.text for span in row.lead)]
+        parts += [row.cells[-1].text] if row.cells else []
+        self.query_one("#detail", TextLine).say(": ".join(part for part in parts if part))
         if self.has_class("-wide"):
             changes, said = self._changes(row)
             self.takeback.diff(self, changes, said)
@@ -230,6 +238,16 @@ class UndoScreen(BaseScreen):
 
     def action_agree(self) -> None:
         found = self._tb_choice
+        if self._tb_running:
+            self._tb_running = False
+            self._tb_request = replace(self._tb_request, while_running=True)
+            if found is not None:
+                self._tb_choice = replace(found, base=replace(found.base, while_running=True))
+                self._again()
+            else:
+                self._summary([_WAIT], False)
+                self._plan(self._tb_request)
+            return
         if found is None or self._tb_applying or found.plan is None:
             return
         if found.useless:

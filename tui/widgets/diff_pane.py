@@ -62,7 +62,8 @@ class DiffPane(ScrollView, can_focus=True):
         self._tb_files = [at for at, line in enumerate(lines) if line.kind == "file"]
         most = max((max(line.old, line.new) for line in lines), default=0)
         self._tb_digits = max(3, len(str(most)))
-        widest = max((cell_len(line.text[:_LONGEST]) for line in lines), default=0)
+        code = [line.text[:_LONGEST] for line in lines if line.kind in _SIGNS]
+        widest = max((cell_len(text) for text in code), default=0)
         self.virtual_size = Size(widest + self._gutter, len(lines))
         self.scroll_to(0, 0, animate=False, force=True)
         self.refresh()
@@ -105,8 +106,7 @@ class DiffPane(ScrollView, can_focus=True):
     def _style(self, kind: str) -> Style:
         found = self._tb_styles.get(kind)
         if found is None:
-            style = self.visual_style + self.get_visual_style(f"diff--{kind}", partial=True)
-            found = self._tb_styles[kind] = style.rich_style
+            found = self._tb_styles[kind] = self.get_visual_style(f"diff--{kind}").rich_style
         return found
 
     def render_line(self, y: int) -> Strip:

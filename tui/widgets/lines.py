@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
@@ -32,23 +34,24 @@ class HeadLine(Widget):
     HeadLine { height: 1; background: $panel; color: $foreground; }
     """
 
-    def __init__(self, left: str, right: str = "", id: str | None = None) -> None:
+    def __init__(self, left: str, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tb_left = left
-        self._tb_right = right
+        self._tb_right: Sequence[str] = ()
 
-    def say(self, right: str) -> None:
+    def say(self, right: Sequence[str]) -> None:
+        """Show these at the right; the first ones are left out where there is no room."""
         self._tb_right = right
         self.refresh()
 
     def render(self) -> Content:
         width = self.size.width
-        right = f"{self._tb_right} " if self._tb_right else ""
-        most = max(0, width - 12)
-        if cell_len(right) > most:
-            right = fit(right, most)
-        room = max(0, width - cell_len(right) - 11)
-        folder = fit(self._tb_left, room, keep_end=True)
+        parts = list(self._tb_right)
+        while parts and cell_len("  ".join(parts)) > width - 13 - min(24, cell_len(self._tb_left)):
+            parts.pop(0)
+        right = "  ".join(parts) + " "
+        room = max(0, width - cell_len(right) - 13)
+        folder = fit(self._tb_left, room, keep_end=True) + "  "
         return Content.assemble((" takeback  ", "bold $primary"), Content(folder), Content(right))
 
 
@@ -56,7 +59,10 @@ class KeyLine(Widget):
     """The keys of a screen as the table names them; each can be clicked."""
 
     DEFAULT_CSS = """
-    KeyLine { height: 1; background: $panel; color: $tb-muted; }
+    KeyLine {
+        height: 1; background: $panel; color: $tb-muted;
+        link-style: none; link-color: $tb-muted; link-background: $panel;
+    }
     """
 
     def __init__(self, screen: str, id: str | None = None) -> None:

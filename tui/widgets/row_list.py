@@ -129,6 +129,11 @@ class RowList(ScrollView, can_focus=True):
             return self._tb_rows[self._tb_cursor]
         return None
 
+    @property
+    def at_first(self) -> bool:
+        """Whether the cursor is on the first row that can hold it."""
+        return all(row.still for row in self._tb_rows[: self._tb_cursor])
+
     def fill(self, rows: Sequence[Row], at: str = "") -> None:
         """Show other rows.
 
@@ -231,10 +236,8 @@ class RowList(ScrollView, can_focus=True):
         key = tuple(names)
         found = self._tb_styles.get(key)
         if found is None:
-            style = self.visual_style
-            for name in names:
-                style += self.get_visual_style(name, partial=True)
-            found = self._tb_styles[key] = style.rich_style
+            # Not the partial style: that one has no background.
+            found = self._tb_styles[key] = self.get_visual_style(*names).rich_style
         return found
 
     def _widths(self, room: int) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ class WhichKey(Static):
     WhichKey {
         dock: bottom; layer: overlay; height: auto; max-height: 50%;
         background: $panel; border-top: tall $primary; padding: 0 1;
+        link-style: none; link-color: $foreground; link-background: $panel;
     }
     """
 
