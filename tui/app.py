@@ -171,7 +171,11 @@ class TakebackApp(App[None]):
         )
 
     def diff(self, target: MessagePump, changes: Sequence[Change], details: Sequence[str]) -> None:
-        """Make a diff; the target gets `Diffed`."""
+        """Make a diff; the target gets `Diffed`.
+
+        Args:
+            details: what is shown where there is no difference.
+        """
         self.diff_number += 1
         number = self.diff_number
         if not changes:
@@ -180,7 +184,7 @@ class TakebackApp(App[None]):
 
         def call() -> Message:
             found = diffs.parse(self.project.diff(changes))
-            return Diffed(number, [*diffs.note(*details), *found])
+            return Diffed(number, found or diffs.note(*details))
 
         def failed(error: BaseException) -> Message:
             found = as_error(error)

@@ -245,5 +245,5 @@ def summary(choice: Choice, enter: str, yes: str) -> list[str]:
     what = present.amounts(plan, False)
     what = f"{what}. {back} reverses it." if what else "no file is changed."
     if choice.asks:
-        return [*lines, f"{yes}: {what} esc: nothing is done."]
+        return [*lines, f"{yes}: {what}"]
     return [*lines, f"{enter}: {what}"]

@@ -178,7 +178,7 @@ class UndoScreen(BaseScreen):
             entry = found.entry(path) if path in found.ticked else None
             if entry is not None and entry.action in ("restore", "delete", "merge"):
                 out.append(Change(entry.path, entry.expect, entry.want, "no-record", (), ()))
-        said = "What this would change:" if out else "This would change nothing here."
+        said = "Nothing would be changed here."
         return tuple(out), (said,)
 
     def on_diffed(self, message: Diffed) -> None:

@@ -263,9 +263,9 @@ class RowList(ScrollView, can_focus=True):
         sign = self._tb_glyphs.cursor if cursor else " "
         segments = [Segment(sign + " " * row.indent + _BOXES[row.box], base)]
         room = width - 1 - row.indent - len(_BOXES[row.box])
-        columns = self._widths(width) if row.cells else ()
-        right = sum(column + 2 for column in columns if column)
-        room -= right
+        columns = self._widths(width - 1) if row.cells else ()
+        # The last column does not touch the edge.
+        room -= 1 + sum(column + 2 for column in columns if column)
         for at, span in enumerate(row.lead):
             last = at == len(row.lead) - 1
             length = max(0, room) if last else min(max(0, room), cell_len(span.text))

@@ -1,0 +1,90 @@
+"""Keys as data, chords as a state, diffs as lines, rows as cells."""
+
+from __future__ import annotations
+
+import pytest
+
+from takeback.tui import chords, diffs, keys, theming
+from takeback.tui.chords import Chords
+from takeback.tui.keys import Key, KeyClash
+from takeback.tui.widgets.cells import cell_len, fit
+
+
+@pytest.mark.parametrize("other", ["u", "ctrl+x u", "ctrl+x", "ctrl+x u v", "z,u"])
+def test_a_key_with_two_meanings_is_refused(other: str) -> None:
+    first = [Key("common", "u", "a", "one"), Key("common", "ctrl+x u", "b", "two")]
+    with pytest.raises(KeyClash):
+        keys.check([*first, Key("common", other, "c", "three")], "test")
+
+
+def test_every_screen_has_its_keys_and_no_clash() -> None:
+    for name, panes in keys.SCREENS.items():
+        for scopes in panes:
+            keys.check(keys.of(*scopes), name)
+    assert {key.scope for key in keys.TABLE} == set(keys.TITLES)
+
+
+def test_chords() -> None:
+    trie = chords.build(keys.of("common", "list"))
+    state = Chords()
+    assert state.feed("j", trie).kind == "pass"
+    assert state.feed("ctrl+x", trie).kind == "wait"
+    done = state.feed("u", trie)
+    assert done.kind == "run"
+    assert done.key is not None
+    assert done.key.action == "app.undo"
+    assert state.feed("g", trie).kind == "wait"
+    assert state.feed("x", trie).kind == "unknown"
+    assert state.feed("ctrl+x", trie).kind == "wait"
+    assert state.feed("escape", trie).kind == "cancel"
+    assert state.pending == ()
+
+
+@pytest.mark.parametrize("text", ["", "abc", "中文字", "a中b文c字d", "e\u0301e\u0301e\u0301"])
+@pytest.mark.parametrize("width", range(8))
+@pytest.mark.parametrize("keep_end", [False, True])
+def test_text_takes_exactly_its_cells(text: str, width: int, keep_end: bool) -> None:
+    assert cell_len(fit(text, width, keep_end=keep_end)) == width
+
+
+def test_a_patch_as_lines() -> None:
+    patch = (
+        b'diff --git "a/\\377[red]\\033\\n" "b/\\377[red]\\033\\n"\n'
+        b"new file mode 100644\nindex 0000000..1\n--- /dev/null\n"
+        b'+++ "b/\\377[red]\\033\\n"\n@@ -0,0 +1,2 @@\n+--- no head\n+\x1b[2J\n'
+        b"diff --git a/x y b/x y\nindex 1..2 100644\n--- a/x y\n+++ b/x y\n"
+        b"@@ -1 +1 @@ f\n-old\n+new\n\\ No newline at end of file\n"
+        b"diff --git a/pic b/pic\nindex 1..2 100644\nGIT binary patch\nliteral 1\nzcmX\n\n"
+    )
+    lines = diffs.parse(patch)
+    assert [(line.kind, line.text) for line in lines] == [
+        ("file", "\\xff[red]\\e\\n  (new file)"),
+        ("hunk", "@@ -0,0 +1,2 @@"),
+        ("added", "--- no head"),
+        ("added", "\\e[2J"),
+        ("file", "x y"),
+        ("hunk", "@@ -1 +1 @@ f"),
+        ("removed", "old"),
+        ("added", "new"),
+        ("note", "No newline at end of file"),
+        ("file", "pic  (binary, not shown)"),
+    ]
+    assert [line.new for line in lines if line.kind == "added"] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("name = ", "TOML"),
+        ("dark = true", "name"),
+        ('name = "x"\n[colors]\nprimary = "#fff"\nprimery = "#fff"', "primery"),
+        ('name = "x"\n[colors]\nprimary = "blurple"', "colors.primary"),
+        ('name = "x"\n[colors]\nprimary = 3', "colors.primary"),
+        ('name = "x"\n[colors]\nprimary = "#fff"\n[variables]\ntb-agnt = "#fff"', "tb-agnt"),
+    ],
+)
+def test_a_wrong_theme_names_its_file_and_key(text: str, word: str) -> None:
+    with pytest.raises(theming.ThemeError) as caught:
+        theming.parse(text, "mine.toml")
+    assert "mine.toml" in caught.value.message
+    assert word in caught.value.message
