@@ -257,15 +257,19 @@ class TakebackApp(App[None]):
         else:
             self.action_go_back()
 
-    def action_interrupt(self) -> None:
+    async def action_quit(self) -> None:
+        if any(isinstance(screen, UndoScreen) and screen.applying for screen in self.screen_stack):
+            self.say("Working: this cannot be left half done.")
+        else:
+            self.exit()
+
+    async def action_interrupt(self) -> None:
         now = time.monotonic()
         if now - self._tb_interrupted < _TWICE:
-            self.exit()
+            await self.action_quit()
+            return
         self._tb_interrupted = now
         self.say("ctrl+c once more quits.")
-
-    def action_help_quit(self) -> None:
-        self.action_interrupt()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: every action that the table knows for everywhere."""
@@ -383,16 +387,40 @@ def _sentence(error: BaseException) -> Message:
     return Said(f"{found.message} {found.hint}".rstrip(), True)
 
 
-def run(project: Project, said: Sequence[str] = ()) -> None:
-    """Open the app on a project, until it is closed.
+class Listener:
+    """Takes what the engine says while it makes us wait: first for the terminal, then the app.
+
+    Attributes:
+        tell: who hears it now.
+    """
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self.tell = tell
+
+    def __call__(self, text: str) -> None:
+        self.tell(text)
+
+
+def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> None:
+    """Open the app on the project of a folder, until it is closed.
+
+    Args:
+        note: hears what the engine says before and after there is a screen.
 
     Raises:
-        TakebackError: the app broke; what it was doing was finished or not begun.
+        TakebackError: the project cannot be opened, or the app broke; what it was doing was
+            finished or not begun.
     """
-    app = TakebackApp(project, said)
+    from takeback.engine.project import Project
+
+    listener = Listener(note)
+    project = Project.open(folder, data_dir, notify=listener)
+    app = TakebackApp(project, project.begin_command())
+    listener.tell = lambda text: app.post_message(Said(text))
     try:
         app.run()
     finally:
+        listener.tell = note
         project.close()
     if app.failure is not None:
         raise as_error(app.failure) from app.failure

@@ -96,10 +96,10 @@ class Choice:
         origins = {file.origin for file in self.files if file.path in own}
         return [file.path for file in self.files if file.origin in origins]
 
-    def entry(self, path: bytes) -> PlanEntry | None:
-        """What would happen to a file now."""
+    def entries(self) -> dict[bytes, PlanEntry]:
+        """What would happen now, by the names under which the turn knew the files."""
         plan = self.plan if self.plan is not None else self.first
-        return next((e for e in plan.entries if path in (e.path, e.source)), None)
+        return {entry.known_as: entry for entry in plan.entries}
 
 
 def opened(request: Request, plan: Plan, turns: Sequence[Turn]) -> Choice:
@@ -130,15 +130,19 @@ def opened(request: Request, plan: Plan, turns: Sequence[Turn]) -> Choice:
 def rows(choice: Choice, glyphs: Glyphs) -> list[Row]:
     """Everything about the plan as rows: files by class, then what is left alone, and why."""
     out: list[Row] = []
+    known = choice.entries()
     for origin, title in _GROUPS.items():
         mine = [file for file in choice.files if file.origin == origin]
         if mine:
             out.append(_group(choice, origin, title, mine, glyphs))
-            out += [_file(choice, file, glyphs) for file in mine]
+            out += [_file(choice, file, known.get(file.path), glyphs) for file in mine]
     mine_too = {file.path for file in choice.files}
     shown = choice.plan if choice.plan is not None else choice.first
-    rest = {e.path: e for plan in (choice.first, shown) for e in plan.entries}
-    others = [entry for entry in rest.values() if entry.known_as not in mine_too]
+    rest = {e.known_as: e for plan in (choice.first, shown) for e in plan.entries}
+    others = [entry for name, entry in rest.items() if name not in mine_too]
+    # A wider choice can settle a conflict: what is written never goes unseen.
+    for action in ("restore", "delete", "merge"):
+        out += _left(others, action, f"Comes with it: {present.VERBS[action][0]}", "title")
     out += _left(others, "conflict", f"{glyphs.warning} Conflicts, left alone", "conflict")
     out += _left(others, "keep", "Kept as they are", "title")
     lines = present.not_captured_lines(shown.not_captured, "")
@@ -164,9 +168,8 @@ def _group(choice: Choice, origin: str, title: str, files: Sequence[File], glyph
     return Row(f"group:{origin}", (lead, count), box=box, head=True)
 
 
-def _file(choice: Choice, file: File, glyphs: Glyphs) -> Row:
+def _file(choice: Choice, file: File, entry: PlanEntry | None, glyphs: Glyphs) -> Row:
     ticked = file.path in choice.ticked
-    entry = choice.entry(file.path)
     word, role = "leave", "muted"
     said: list[str] = []
     name = safe(file.path)
@@ -240,7 +243,7 @@ def summary(choice: Choice, enter: str, yes: str) -> list[str]:
         ]
     lines = present.ask_lines(plan)
     if choice.useless:
-        return [*lines, "Nothing can be done here: every file is in conflict."]
+        return [*lines, "Nothing is done to files in conflict. o: take them back whole."]
     back = "ctrl+x r" if plan.kind == "undo" else "ctrl+x u"
     what = present.amounts(plan, False)
     what = f"{what}. {back} reverses it." if what else "no file is changed."

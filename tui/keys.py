@@ -72,6 +72,7 @@ TABLE = (
     Key("common", "ctrl+x t", "app.next_theme", "next theme", "", "App"),
     Key("common", "ctrl+x q", "app.quit", "quit", "", "App"),
     Key("common", "?", "app.help", "this help", "help"),
+    Key("common", "ctrl+p", "app.command_palette", "command palette"),
     Key("common", "tab", "app.focus_next", "next pane"),
     Key("common", "shift+tab", "app.focus_previous", "previous pane"),
     Key("common", "escape", "app.go_back", "back, never out of the app", "back"),
@@ -108,6 +109,7 @@ TABLE = (
     Key("undo", "space", "screen.tick", "tick a file or a group", "tick"),
     Key("undo", "a", "screen.group", "tick all of the group", "group"),
     Key("undo", "A", "screen.all", "tick all, unknown origin too", "all"),
+    Key("undo", "o", "screen.overwrite", "files in conflict: take them back whole, or not"),
     Key("undo", "d", "screen.diff", "what this would change", "diff"),
 )  # fmt: skip
 

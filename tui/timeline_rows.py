@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from takeback.engine.model import Call, Change, Session, Turn
 from takeback.tui import present
@@ -24,13 +25,30 @@ class Entry:
 
     Attributes:
         changes: what its diff shows.
-        details: sentences about it, for where there is no diff and above it.
+        kind: what the row is; a change is the only one of its `changes`.
+        call: the call, for the row of one.
     """
 
     row: Row
     turn: Turn | None = None
     changes: tuple[Change, ...] = ()
-    details: tuple[str, ...] = ()
+    kind: Literal["day", "turn", "call", "change"] = "day"
+    call: Call | None = None
+
+
+def details(entry: Entry) -> tuple[str, ...]:
+    """Sentences about a row, for below the list and where there is no diff."""
+    turn, call = entry.turn, entry.call
+    if turn is None:
+        return ()
+    if entry.kind == "call" and call is not None:
+        return (present.call_line(call), *([] if entry.changes else ["No file changed."]))
+    if entry.kind == "change":
+        (change,) = entry.changes
+        return (f"{safe(change.path)}: {present.evidence_words(change, turn.calls)}",)
+    words = [_about(turn), *(safe(note) for note in turn.notes)]
+    words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
+    return tuple(words)
 
 
 def newest(sessions: Sequence[Session]) -> Session | None:
@@ -81,9 +99,7 @@ def _turn(turn: Turn, glyphs: Glyphs) -> Entry:
         (numbers(plus, minus, glyphs), state),
         head=True,
     )
-    words = [_about(turn), *(safe(note) for note in turn.notes)]
-    words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
-    return Entry(row, turn, turn.changes, tuple(words))
+    return Entry(row, turn, turn.changes, "turn")
 
 
 def _mark_role(turn: Turn) -> Role:
@@ -101,11 +117,21 @@ def numbers(plus: int | None, minus: int | None, glyphs: Glyphs) -> Span:
 
 def _parts(turn: Turn, glyphs: Glyphs) -> Iterator[Entry]:
     """The calls of a turn, each with the changes that are first placed in it; then the rest."""
-    left = list(turn.changes)
+    first: dict[str, list[Change]] = {}
+    every: dict[str, list[Change]] = {}
+    order = {call.id: at for at, call in enumerate(turn.calls)}
+    left = []
+    for change in turn.changes:
+        known = sorted((name for name in change.call_ids if name in order), key=order.__getitem__)
+        for name in known:
+            every.setdefault(name, []).append(change)
+        if known:
+            first.setdefault(known[0], []).append(change)
+        else:
+            left.append(change)
     parts: list[tuple[Call | None, Change | None]] = []
     for call in turn.calls:
-        mine = [change for change in left if call.id in change.call_ids]
-        left = [change for change in left if change not in mine]
+        mine = first.get(call.id)
         if mine:
             # A command has a line of its own: its files stand below it.
             if call.command:
@@ -116,18 +142,20 @@ def _parts(turn: Turn, glyphs: Glyphs) -> Iterator[Entry]:
     parts += [(None, change) for change in left]
     if not parts:
         row = Row(f"none:{turn.id}", (Span("no file changed", "muted"),), indent=3)
-        yield Entry(row, turn, (), (_about(turn),))
-    for at, (by, change) in enumerate(parts):
+        yield Entry(row, turn, (), "turn")
+    for at, (by, made) in enumerate(parts):
         branch = glyphs.last if at == len(parts) - 1 else glyphs.branch
-        if change is None:
+        if made is None:
             assert by is not None
             alone = at + 1 == len(parts) or parts[at + 1][0] is not by
-            yield _call(turn, by, branch, alone, glyphs)
+            yield _call(turn, by, tuple(every.get(by.id, ())), branch, alone, glyphs)
         else:
-            yield _change(turn, by, change, branch, glyphs)
+            yield _change(turn, by, made, branch, glyphs)
 
 
-def _call(turn: Turn, call: Call, branch: str, alone: bool, glyphs: Glyphs) -> Entry:
+def _call(
+    turn: Turn, call: Call, made: tuple[Change, ...], branch: str, alone: bool, glyphs: Glyphs
+) -> Entry:
     what = first_line(call.command, 200) or ", ".join(safe(path) for path in call.paths)
     state = "" if call.state == "done" else call.state
     words = state or ("no change" if alone else "")
@@ -138,10 +166,7 @@ def _call(turn: Turn, call: Call, branch: str, alone: bool, glyphs: Glyphs) -> E
         (Span("", "added"), Span(f"{sign}{words}", "warning" if state else "muted")),
         indent=2,
     )
-    mine = tuple(change for change in turn.changes if call.id in change.call_ids)
-    said = [present.call_line(call)]
-    said += [] if mine else ["No file changed."]
-    return Entry(row, turn, mine, tuple(said))
+    return Entry(row, turn, made, "call", call)
 
 
 def _change(turn: Turn, call: Call | None, change: Change, branch: str, glyphs: Glyphs) -> Entry:
@@ -161,8 +186,7 @@ def _change(turn: Turn, call: Call | None, change: Change, branch: str, glyphs: 
         (count, Span(f"{sign} {word}", role)),
         indent=4 if call is not None and call.command else 2,
     )
-    words = present.evidence_words(change, turn.calls)
-    return Entry(row, turn, (change,), (f"{safe(change.path)}: {words}",))
+    return Entry(row, turn, (change,), "change")
 
 
 def headline(session: Session) -> list[str]:

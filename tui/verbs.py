@@ -88,7 +88,7 @@ def start(args: Arguments, out: Output) -> int:
     if not out.json and _can_draw():
         from takeback.tui import app
 
-        app.run(*opened(args, out))
+        app.run(context.folder(args), args.value("--data-dir") or None, out.note)
         return Exit.DONE
     lines = [
         "The full-screen app opens on a terminal only. Elsewhere:",

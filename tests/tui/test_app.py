@@ -275,6 +275,62 @@ def test_only_unknown_origin_stops_and_can_be_ticked(folder: Path) -> None:
     play(folder, story)
 
 
+def test_a_conflict_is_left_alone_unless_it_is_overwritten(folder: Path) -> None:
+    clean_turn(folder)
+    (folder / "a.txt").write_text("one\nMINE\n")
+
+    async def story(app: Driver) -> None:
+        await app.press("ctrl+x", "u")
+        await app.planned()
+        assert any("Conflicts, left alone" in row for row in app.rows())
+        assert any(row.startswith("[x] delete b.txt") for row in app.rows())
+        await app.press("enter")
+        await app.until(lambda: "asks first" in app.text())
+        assert (folder / "b.txt").exists()
+        await app.press("o")
+        await app.until(lambda: any(row.startswith("[x] restore a.txt") for row in app.rows()))
+        assert "overwritten" in app.text()
+        await app.press("y")
+        await app.until(lambda: is_old(folder) and not (folder / "b.txt").exists())
+
+    play(folder, story)
+
+
+def test_a_running_turn_is_closed_only_with_a_yes(folder: Path) -> None:
+    clean_turn(folder)
+    project = Project.open(str(folder))
+
+    async def story(app: Driver) -> None:
+        with project.turn("s", "claude", "still at it") as turn, turn.edit("a.txt"):
+            (folder / "a.txt").write_text("one\nHALF\n")
+            await app.press("ctrl+x", "u")
+            await app.until(lambda: "close that turn" in app.text())
+            await app.press("enter")
+            await app.until(lambda: "asks first" in app.text())
+            await app.press("y")
+            await app.planned()
+            assert (folder / "a.txt").read_text() == "one\nHALF\n"
+            await app.press("escape")
+            await app.timeline()
+
+    play(folder, story)
+    project.close()
+
+
+def test_the_palette_runs_what_the_table_knows(folder: Path) -> None:
+    clean_turn(folder)
+
+    async def story(app: Driver) -> None:
+        await app.press("ctrl+p")
+        await app.until(lambda: app.app.screen.is_modal)
+        await app.press(*"redo what")
+        await app.until(lambda: "Redo what was undone" in app.text())
+        await app.press("escape", "escape")
+        await app.until(lambda: not app.app.screen.is_modal)
+
+    play(folder, story)
+
+
 def test_u_on_a_row_takes_back_that_turn(folder: Path) -> None:
     clean_turn(folder)
     project = Project.open(str(folder))

@@ -90,13 +90,18 @@ class TimelineScreen(BaseScreen):
         message.stop()
         self._show()
 
+    def on_row_list_picked(self, message: RowList.Picked) -> None:
+        message.stop()
+        if message.twice:
+            self.action_diff()
+
     def _show(self) -> None:
         entry = self.current
         if entry is None:
             return
-        self.query_one("#detail", TextLine).say("  ".join(entry.details))
+        self.query_one("#detail", TextLine).say("  ".join(timeline_rows.details(entry)))
         if self.has_class("-wide"):
-            self.takeback.diff(self, entry.changes, entry.details)
+            self.takeback.diff(self, entry.changes, timeline_rows.details(entry))
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
@@ -115,7 +120,7 @@ class TimelineScreen(BaseScreen):
         if self.has_class("-wide"):
             self.query_one("#diff", DiffPane).focus()
         else:
-            self.app.push_screen(DiffScreen(entry.changes, entry.details))
+            self.app.push_screen(DiffScreen(entry.changes, timeline_rows.details(entry)))
 
     def back(self) -> bool:
         rows = self.query_one("#rows", RowList)

@@ -174,8 +174,9 @@ class UndoScreen(BaseScreen):
         if found is None:
             return (), (_WAIT,)
         out = []
+        known = found.entries()
         for path in found.of_row(row.key):
-            entry = found.entry(path) if path in found.ticked else None
+            entry = known.get(path) if path in found.ticked else None
             if entry is not None and entry.action in ("restore", "delete", "merge"):
                 out.append(Change(entry.path, entry.expect, entry.want, "no-record", (), ()))
         said = "Nothing would be changed here."
@@ -227,7 +228,9 @@ class UndoScreen(BaseScreen):
         found = self._tb_choice
         if self._tb_applying:
             return
-        if found is None or (found.plan is None and found.ticked):
+        if self._tb_running:
+            self.say("This asks first: y does it, esc leaves everything as it is.", True)
+        elif found is None or (found.plan is None and found.ticked):
             self._tb_enter = True
         elif found.useless:
             self.say("There is nothing to apply: see above.", True)
@@ -262,6 +265,27 @@ class UndoScreen(BaseScreen):
         self._tb_applying = True
         self.say("Working…")
         self.takeback.apply(self, found.plan, self._tb_turns)
+
+    def action_overwrite(self) -> None:
+        """Plan again with the files in conflict taken back whole, or without."""
+        found = self._tb_choice
+        if found is None or self._tb_applying:
+            return
+        whole = self._tb_request.on_conflict != "overwrite"
+        if whole and not found.first.conflicts:
+            self.say("No file is in conflict here.")
+            return
+        self._tb_request = replace(self._tb_request, on_conflict="overwrite" if whole else "merge")
+        self._tb_choice = None
+        self._tb_enter = False
+        self.say("Files in conflict are taken back whole." if whole else "")
+        self._summary([_WAIT], False)
+        self._plan(self._tb_request)
+
+    @property
+    def applying(self) -> bool:
+        """Whether a plan is being carried out just now."""
+        return self._tb_applying
 
     def action_diff(self) -> None:
         if self._row is None:

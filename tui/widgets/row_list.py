@@ -101,11 +101,12 @@ class RowList(ScrollView, can_focus=True):
             super().__init__()
 
     class Picked(Message):
-        """A row was clicked; `boxed` when the click was on its tick box."""
+        """A row was clicked; `boxed`: on its tick box, `twice`: for the second time."""
 
-        def __init__(self, row: Row, boxed: bool) -> None:
+        def __init__(self, row: Row, boxed: bool, twice: bool) -> None:
             self.row = row
             self.boxed = boxed
+            self.twice = twice
             super().__init__()
 
     def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
@@ -214,7 +215,8 @@ class RowList(ScrollView, can_focus=True):
         self.go(position)
         row = self._tb_rows[position]
         left = 1 + row.indent
-        self.post_message(self.Picked(row, bool(row.box) and left <= event.x < left + 4))
+        boxed = bool(row.box) and left <= event.x < left + 4
+        self.post_message(self.Picked(row, boxed, event.chain == 2))
 
     def on_focus(self) -> None:
         self.refresh()
