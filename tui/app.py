@@ -21,7 +21,7 @@ from textual.timer import Timer
 
 from takeback.engine.config import config_dir
 from takeback.engine.model import Change, Plan, Request, Session, Turn
-from takeback.tui import chords, diffs, glyphs, keys, theming
+from takeback.tui import chords, diffs, glyphs, keys, theming, timeline_rows
 from takeback.tui.chords import Chords
 from takeback.tui.failures import as_error
 from takeback.tui.messages import Applied, Diffed, Loaded, Planned, Said
@@ -44,7 +44,6 @@ class TakebackApp(App[None]):
     """The app of one project.
 
     Attributes:
-        sessions: what was read last.
         diff_number: the newest diff that was asked for; answers to older ones do not count.
         failure: what closed the app, if something broke.
     """
@@ -59,7 +58,6 @@ class TakebackApp(App[None]):
         super().__init__()
         self.project = project
         self.glyphs = glyphs.named(project.config.glyphs)
-        self.sessions: tuple[Session, ...] = ()
         self.diff_number = 0
         self.failure: Exception | None = None
         self._tb_said = list(said)
@@ -144,7 +142,14 @@ class TakebackApp(App[None]):
     def load(self) -> None:
         """Read the timeline; `on_loaded` shows it."""
         self._tb_stamp = _stamp(self.project)
-        self._work(self, lambda: Loaded(self.project.sessions(counts=True)), _sentence)
+
+        def call() -> Message:
+            session = timeline_rows.newest(self.project.sessions(counts=True))
+            if session is None:
+                return Loaded(None, ())
+            return Loaded(session, timeline_rows.entries(session, self.glyphs, time.time_ns()))
+
+        self._work(self, call, _sentence)
 
     def plan(
         self, target: MessagePump, request: Request, number: int, newest: Callable[[], int]
@@ -193,10 +198,9 @@ class TakebackApp(App[None]):
         self._work(target, call, failed, lambda: number != self.diff_number)
 
     def on_loaded(self, message: Loaded) -> None:
-        self.sessions = message.sessions
         for screen in self.screen_stack:
             if isinstance(screen, TimelineScreen):
-                screen.loaded()
+                screen.loaded(message.session, message.entries)
                 if self._tb_said:
                     screen.say(" ".join(self._tb_said), True)
                     self._tb_said = []

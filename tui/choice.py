@@ -247,6 +247,8 @@ def summary(choice: Choice, enter: str, yes: str) -> list[str]:
     back = "ctrl+x r" if plan.kind == "undo" else "ctrl+x u"
     what = present.amounts(plan, False)
     what = f"{what}. {back} reverses it." if what else "no file is changed."
+    if plan.conflicts:
+        lines.append("o: take files in conflict back whole, with what came later.")
     if choice.asks:
         return [*lines, f"{yes}: {what}"]
     return [*lines, f"{enter}: {what}"]

@@ -10,6 +10,7 @@ from textual.message import Message
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import Outcome, Plan, Session, Turn
 from takeback.tui.diffs import Line
+from takeback.tui.timeline_rows import Entry
 
 
 @dataclass
@@ -22,9 +23,15 @@ class Said(Message):
 
 @dataclass
 class Loaded(Message):
-    """The timeline was read."""
+    """The timeline was read.
 
-    sessions: tuple[Session, ...]
+    Attributes:
+        session: the newest one, None where there is none.
+        entries: its rows: making many takes a while, so the worker did it.
+    """
+
+    session: Session | None
+    entries: Sequence[Entry]
 
 
 @dataclass

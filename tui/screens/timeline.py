@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from takeback.engine.model import Request
+from takeback.engine.model import Request, Session
 from takeback.tui import diffs, timeline_rows
 from takeback.tui.messages import Diffed
 from takeback.tui.present import NOTHING_RECORDED
@@ -61,17 +61,15 @@ class TimelineScreen(BaseScreen):
         """Read the timeline again."""
         self.takeback.load()
 
-    def loaded(self) -> None:
+    def loaded(self, session: Session | None, found: Sequence[Entry]) -> None:
         """Show what was read."""
         rows = self.query_one("#rows", RowList)
-        session = timeline_rows.newest(self.takeback.sessions)
         if session is None:
             self._tb_entries = {}
             rows.fill([])
             self.query_one("#diff", DiffPane).show(diffs.note(NOTHING_RECORDED, _NEXT))
             self.say(f"{NOTHING_RECORDED} {_NEXT}")
             return
-        found = timeline_rows.entries(session, self.takeback.glyphs, time.time_ns())
         self._tb_entries = {entry.row.key: entry for entry in found}
         self.query_one("#head", HeadLine).say(timeline_rows.headline(session))
         # Who stands on the newest turn follows the agent to the next one.
