@@ -443,3 +443,22 @@ def test_an_empty_project_says_what_to_do(folder: Path) -> None:
             await driver.until(lambda: "Nothing was changed" in driver.text())
 
     asyncio.run(main())
+
+
+def test_the_mouse_ticks_and_applies(folder: Path) -> None:
+    clean_turn(folder)
+
+    async def story(app: Driver) -> None:
+        await app.press("ctrl+x", "u")
+        await app.planned()
+        lines = app.text().split("\n")
+        at = next(y for y, line in enumerate(lines) if "a.txt" in line)
+        await app.pilot.click(offset=(lines[at].index("[x]") + 1, at))
+        await app.until(lambda: any(row.startswith("[ ] leave a.txt") for row in app.rows()))
+        await app.until(lambda: "enter: deletes" in app.text())
+        at = len(lines) - 1
+        await app.pilot.click(offset=(lines[at].index("apply"), at))
+        await app.until(lambda: not (folder / "b.txt").exists())
+        assert is_new(folder)
+
+    play(folder, story)

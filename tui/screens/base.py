@@ -34,6 +34,11 @@ class BaseScreen(Screen[None]):
     def takeback(self) -> TakebackApp:
         return cast("TakebackApp", self.app)
 
+    @property
+    def stands(self) -> bool:
+        """Whether the widgets are there: sizes and answers also come before and after that."""
+        return self.is_running and bool(self.query("#keys"))
+
     def say(self, text: str, warning: bool = False) -> None:
         """Show a sentence in the status line."""
         for line in self.query(f"#{STATUS}").results(TextLine):

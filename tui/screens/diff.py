@@ -35,4 +35,5 @@ class DiffScreen(BaseScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        self.query_one("#diff", DiffPane).show(message.lines)
+        if self.stands:
+            self.query_one("#diff", DiffPane).show(message.lines)

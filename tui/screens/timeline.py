@@ -63,6 +63,8 @@ class TimelineScreen(BaseScreen):
 
     def loaded(self, session: Session | None, found: Sequence[Entry]) -> None:
         """Show what was read."""
+        if not self.stands:
+            return
         rows = self.query_one("#rows", RowList)
         if session is None:
             self._tb_entries = {}
@@ -94,6 +96,8 @@ class TimelineScreen(BaseScreen):
             self.action_diff()
 
     def _show(self) -> None:
+        if not self.stands:
+            return
         entry = self.current
         if entry is None:
             return
@@ -103,7 +107,7 @@ class TimelineScreen(BaseScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if message.number == self.takeback.diff_number:
+        if self.stands and message.number == self.takeback.diff_number:
             self.query_one("#diff", DiffPane).show(message.lines)
 
     def action_undo_here(self) -> None:

@@ -75,7 +75,7 @@ class UndoScreen(BaseScreen):
 
     def on_planned(self, message: Planned) -> None:
         message.stop()
-        if message.number != self._tb_number:
+        if message.number != self._tb_number or not self.stands:
             return
         if message.error is not None or message.plan is None:
             self._failed(message.error)
@@ -153,10 +153,12 @@ class UndoScreen(BaseScreen):
 
     def on_row_list_moved(self, message: RowList.Moved) -> None:
         message.stop()
-        self._show(message.row)
+        if self.stands:
+            self._show(message.row)
 
     def on_resize(self) -> None:
-        self._show(self.query_one("#rows", RowList).current)
+        if self.stands:
+            self._show(self._row)
 
     def _show(self, row: Row | None) -> None:
         if row is None or self._tb_choice is None:
@@ -184,7 +186,7 @@ class UndoScreen(BaseScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if message.number == self.takeback.diff_number:
+        if self.stands and message.number == self.takeback.diff_number:
             self.query_one("#diff", DiffPane).show(message.lines or diffs.note(""))
 
     # --- Keys --------------------------------------------------------------------------------
