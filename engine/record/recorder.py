@@ -480,9 +480,6 @@ class Recorder:
     def _ledger_name(self, session: str) -> str:
         return f"ledger/{paths.key_of(session.encode('utf-8', 'surrogateescape'))}.jsonl"
 
-    def _ledger(self, session: str) -> bytes:
-        return self._store.path(self._ledger_name(session))
-
     def _line(self, session: str, record: dict[str, Any]) -> None:
         if "seq" not in record:
             record = {"seq": self._store.next_seq()[0], **record}

@@ -214,16 +214,6 @@ def _bound_records(log: Log) -> None:
         record.since = last
 
 
-def last_scan_before(log: Log, seq: int) -> int:
-    """The sequence number of the last record before `seq`."""
-    best = 0
-    for record in log.records:
-        if record.seq >= seq:
-            break
-        best = record.seq
-    return best
-
-
 def _read_session(store: Store, name: str, note: Any) -> RawSession | None:
     session: RawSession | None = None
     turns: dict[str, RawTurn] = {}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from takeback.engine.model import (
     DirChange,
     Plan,
 )
 from takeback.engine.undo.ground import Ground
 from takeback.engine.undo.target import Target
-
-if TYPE_CHECKING:
-    pass
 
 
 def dirs_of(ground: Ground, found: Target, plan: Plan, wide: bool) -> tuple[DirChange, ...]:

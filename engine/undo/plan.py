@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from takeback.engine.model import (
-    ABSENT,
     Action,
     FileState,
     OnConflict,
@@ -211,8 +210,3 @@ def resolve_places(entries: Sequence[PlanEntry], standing: Iterable[bytes]) -> l
             entry = replace(entry, action="conflict", want=entry.expect, reason=reason)
         out.append(entry)
     return out
-
-
-def gone_by_hand(changes: Iterable[tuple[FileState, FileState]]) -> bool:
-    """Whether all of (now, before) already agree."""
-    return all(same(now, before) or now == before == ABSENT for now, before in changes)
