@@ -25,6 +25,8 @@ from takeback.engine.model import (
 from takeback.engine.record import codec
 from takeback.engine.timeline.events import FOREVER, Log, RawCall, RawTurn, Record
 
+_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
 
 @dataclass(slots=True)
 class Found:
@@ -170,6 +172,8 @@ def _walk(
         else:
             assert point.record is not None
             explained = any(_equal(point.state, o.post.get(path, current)) for o in waiting)
+            # Programs empty or remove a file before they write it anew.
+            explained = explained or (bool(waiting) and _is_bare(point.state))
             if explained and not point.record.op:
                 # Seen in the middle of an edit call, which explains it when it ends.
                 continue
@@ -229,6 +233,10 @@ def _start(points: list[tuple[int, _Point]], seen: list[tuple[Record, PathChange
     if seen and (seen[0][1].before.kind != "unknown" or len(points) == len(seen)):
         return seen[0][1].before
     return points[0][1].state if points else FileState("unknown", reason="failed")
+
+
+def _is_bare(state: FileState) -> bool:
+    return state.kind == "absent" or state.oid == _EMPTY_BLOB
 
 
 def _equal(a: FileState, b: FileState) -> bool:

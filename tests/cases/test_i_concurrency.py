@@ -170,3 +170,22 @@ def test_I6_a_command_waits_for_another_one_instead_of_failing(w: World) -> None
         time.sleep(0.01)
     assert process.wait(30) == 0
     w.is_now(before)
+
+
+def test_I1_a_look_in_the_middle_of_anothers_write_blames_nobody(w: World) -> None:
+    """Programs empty a file before they write it; another session's snapshot may fall between."""
+    w.write("f", b"old\n")
+    before = w.tree()
+    agent = w.begin("a")
+    call = agent.tool_begin("edit", ["f"])
+    w.write("f", b"")
+    with w.turn("b"):
+        pass
+    w.write("f", b"new\n")
+    agent.tool_end(call)
+    agent.end()
+    first, second = w.turns()
+    assert [change["evidence"] for change in first["changes"]] == ["tool-edit"]
+    assert second["changes"] == []
+    w.undo()
+    w.is_now(before)
