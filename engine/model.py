@@ -194,7 +194,13 @@ OnConflict = Literal["merge", "keep", "overwrite"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for, as the command line or the app understood it."""
+    """What the user asked for, as the command line or the app understood it.
+
+    Attributes:
+        keep: files to leave alone where they changed since, whatever `on_conflict` says.
+        overwrite: files to take back whole where they changed since. A file in both is kept; one
+            that the operation has nothing to do with is no error.
+    """
 
     kind: OperationKind
     turn: str = ""
@@ -209,6 +215,14 @@ class Request:
     on_conflict: OnConflict = "merge"
     skip_unwritable: bool = False
     while_running: bool = False
+    keep: tuple[bytes, ...] = ()
+    overwrite: tuple[bytes, ...] = ()
+
+    def choice(self, *names: bytes) -> OnConflict:
+        """What happens to a file that changed since; it may be known under two names."""
+        if not set(names).isdisjoint(self.keep):
+            return "keep"
+        return "overwrite" if not set(names).isdisjoint(self.overwrite) else self.on_conflict
 
 
 Action = Literal["restore", "delete", "merge", "keep", "conflict"]

@@ -156,7 +156,8 @@ class Ground:
                     )
                 )
                 continue
-            decision = decisions.decide(situation, request.on_conflict, self._merge)
+            choice = request.choice(situation.path, situation.source or situation.path)
+            decision = decisions.decide(situation, choice, self._merge)
             if decision.entry is None:
                 continue
             entries.append(decision.entry)

@@ -37,7 +37,8 @@ def redo(ground: Ground, request: Request) -> Plan:
         except NothingToDo as nothing:
             last = nothing
             continue
-        if plan.writes or plan.conflicts:
+        kept = any(not {e.path, e.known_as}.isdisjoint(request.keep) for e in plan.entries)
+        if plan.writes or plan.conflicts or kept:
             return plan
         # It would only say again what the user deleted since; an older undo may have more.
         idle = idle or plan

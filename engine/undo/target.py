@@ -275,7 +275,7 @@ def _walk(
         parts, outside = _parts([turn], request, selection)
         parts = [part for part in parts if not _already(part.segments, now(part.change.path))]
         if not (request.paths or request.on_conflict == "overwrite"):
-            parts = _holding(parts, operations, default)
+            parts = _holding(parts, operations, default, request.overwrite)
         if parts:
             if turn.session in blocked:
                 raise running_error(blocked[turn.session])
@@ -294,13 +294,18 @@ def _walk(
 
 
 def _holding(
-    parts: Sequence[Part], operations: Sequence[Operation], default: Selection
+    parts: Sequence[Part],
+    operations: Sequence[Operation],
+    default: Selection,
+    overwrite: Sequence[bytes],
 ) -> list[Part]:
     """The parts of a turn that the walk stops for, and takes.
 
-    Where an applied undo of the whole turn left something alone, that alone does not hold it.
+    Where an applied undo of the whole turn left something alone, that alone does not hold it,
+    unless it is to be overwritten now.
     """
-    news = [part for part in parts if not _left_alone(part, operations)]
+    forced = set(overwrite)
+    news = [p for p in parts if p.change.path in forced or not _left_alone(p, operations)]
     wider = any(
         len(wanted_segments(part.change, default, ())) < len(part.segments) for part in parts
     )
