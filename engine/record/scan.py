@@ -577,7 +577,15 @@ class Scanner:
         if not fresh:
             return set()
         check = rules.former_rules(self._store, self._rules_before[0], self._former_files)
-        return check.ignored(fresh) | {path for path in fresh if default_excluded(path, False)}
+        return check.ignored(fresh) | {path for path in fresh if self._excluded_before(path)}
+
+    def _excluded_before(self, path: bytes) -> bool:
+        """Whether a file's name, or that of a folder which was not walked, kept it out."""
+        at = path
+        while at := at.rpartition(b"/")[0]:
+            if default_excluded(at, True) and at not in self.state.folders:
+                return True
+        return default_excluded(path, False)
 
     def _compare_folders(self, scan: Scan) -> None:
         old, new = self.state.folders, self._folders
