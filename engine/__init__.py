@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.engine.errors import TakebackError
-    from takeback.engine.model import Event, Request
+    from takeback.engine.model import Event, Part, Request
     from takeback.engine.project import Project
 
-__all__ = ["Event", "Project", "Request", "TakebackError"]
+__all__ = ["Event", "Part", "Project", "Request", "TakebackError"]
 
-_HOMES = {"Event": "model", "Project": "project", "Request": "model", "TakebackError": "errors"}
+_HOMES = {
+    "Event": "model",
+    "Part": "model",
+    "Project": "project",
+    "Request": "model",
+    "TakebackError": "errors",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT", "AGENT_EVIDENCE", "EMPTY_TREE", "HARMLESS_REASONS", "NO_TIME", "PRECEDENCE", "Action",
     "Call", "Change", "DirChange", "Event", "Evidence", "FileState", "NotCaptured", "OnConflict",
-    "Operation", "OperationKind", "Outcome", "PathChange", "Plan", "PlanEntry", "Request",
+    "Operation", "OperationKind", "Outcome", "Part", "PathChange", "Plan", "PlanEntry", "Request",
     "Segment", "Selection", "Session", "Step", "Turn", "Warning_", "same",
 ]  # fmt: skip
 
@@ -60,6 +60,7 @@ class Segment:
             one), so that it is taken once.
         call_ids: the calls that made it, or could have.
         step: id of the step it falls in, or "".
+        seq: the ledger's number of its end: what came first, over all turns and sessions.
     """
 
     path: bytes
@@ -72,6 +73,7 @@ class Segment:
     since_ns: int = 0
     until_ns: int = 0
     undone: bool = False
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,21 @@ OnConflict = Literal["merge", "keep", "overwrite"]
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Something that was marked: a whole turn, one path of it, one call of it, or both of these.
+
+    Attributes:
+        turn: its id or number.
+        path: a file, or a folder for all below it; empty for all.
+        call: the id of a call of this turn; empty for all.
+    """
+
+    turn: str
+    path: bytes = b""
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What the user asked for, as the command line or the app understood it.
 
@@ -200,6 +217,8 @@ class Request:
         keep: files to leave alone where they changed since, whatever `on_conflict` says.
         overwrite: files to take back whole where they changed since. A file in both is kept; one
             that the operation has nothing to do with is no error.
+        parts: for an undo, a marked set of any turns: exactly these, at once. A path or call
+            counts as named; of whole turns the selection is taken. Turns between them are kept.
     """
 
     kind: OperationKind
@@ -217,6 +236,7 @@ class Request:
     while_running: bool = False
     keep: tuple[bytes, ...] = ()
     overwrite: tuple[bytes, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     def choice(self, *names: bytes) -> OnConflict:
         """What happens to a file that changed since; it may be known under two names."""
@@ -279,6 +299,7 @@ class Plan:
             than the files put back.
         stopped: nothing of the target is in the selection; the walk ends here without a change.
         chosen: the paths that the user named, empty where none were: nothing else was looked at.
+        met: the (turn id, path) pairs that a marked set was about; None where no set was marked.
     """
 
     kind: OperationKind
@@ -297,6 +318,7 @@ class Plan:
     stopped: bool = False
     outputs_newer: bool = False
     chosen: tuple[bytes, ...] = ()
+    met: tuple[tuple[str, bytes], ...] | None = None
 
     @property
     def writes(self) -> tuple[PlanEntry, ...]:
@@ -316,7 +338,7 @@ class Operation:
         before: tree id of the safety snapshot; ``after``: the tree the operation left.
         followed: (path, source) of files that it found under another name, see `PlanEntry`.
         back: the paths among its moves that a later operation reversed.
-        chosen: the paths that the user named, see `Plan`.
+        chosen: the paths that the user named, see `Plan`; ``met`` as well.
     """
 
     id: str
@@ -337,6 +359,7 @@ class Operation:
     followed: tuple[tuple[bytes, bytes], ...] = ()
     back: tuple[bytes, ...] = ()
     chosen: tuple[bytes, ...] = ()
+    met: tuple[tuple[str, bytes], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -351,7 +351,8 @@ class Project:
                     recording.close_now(error.session)
 
     def _unknown(self, request: Request) -> None:
-        for name in (request.turn or request.to, request.step or request.call, request.op):
+        names = [request.turn or request.to, request.step or request.call, request.op]
+        for name in (*names, *(part.turn for part in request.parts)):
             if name:
                 raise UsageError(
                     f"There is no {name!r} in this project: nothing was recorded yet. "

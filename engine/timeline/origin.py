@@ -225,6 +225,7 @@ def _edit(
         _step_id(turn, call),
         call.begun_ns,
         call.ended_ns,
+        seq=call.done_seq,
     )
 
 
@@ -301,6 +302,7 @@ def _gap(
         steps.pop() if len(steps) == 1 and len(around) == len(own) else "",
         own[0].begun_ns if own else turn.begun_ns,
         at_ns,
+        seq=high,
     )
 
 

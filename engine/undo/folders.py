@@ -25,7 +25,9 @@ def dirs_of(ground: Ground, found: Target, plan: Plan, wide: bool) -> tuple[DirC
             newer = modes.get(item.path, item)
             modes[item.path] = DirChange(item.path, item.before, newer.after)
     if wide:
-        for item in modes.values():
+        # Of a turn that is not taken back whole, its files alone say which folders go.
+        whole = {d.path for turn in found.turns if turn.id not in found.partial for d in turn.dirs}
+        for item in (modes[path] for path in modes if path in whole):
             if item.before is None:
                 ground.remove_dir(dirs, item.path)
             elif item.after is None:

@@ -90,7 +90,7 @@ def leave_alone(store: Store, plan: Plan) -> None:
     seq, _ = store.next_seq(durable=True)
     operation = Operation(
         f"op{seq}", "undo", plan.session, plan.target, time.time_ns(), (), "", "", "done",
-        takes=plan.takes, targets=plan.targets, seq=seq, chosen=plan.chosen,
+        takes=plan.takes, targets=plan.targets, seq=seq, chosen=plan.chosen, met=plan.met,
     )  # fmt: skip
     oplog.append(store, oplog.pack(store, operation))
 
@@ -153,6 +153,7 @@ def _safety(store: Store, plan: Plan, tree: str) -> Operation:
         seq,
         tuple((e.path, e.source) for e in plan.writes if e.source),
         chosen=plan.chosen,
+        met=plan.met,
     )
 
 

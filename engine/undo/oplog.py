@@ -17,7 +17,7 @@ NAME = "operations.jsonl"
 
 def pack(store: Store, operation: Operation) -> dict[str, Any]:
     """An operation as its line."""
-    return {
+    line = {
         "seq": operation.seq,
         "t": operation.at_ns,
         "id": operation.id,
@@ -37,6 +37,9 @@ def pack(store: Store, operation: Operation) -> dict[str, Any]:
         ),
         "chosen": codec.put_list(store, [codec.text(p) for p in operation.chosen]),
     }
+    if operation.met is not None:
+        line["met"] = codec.put_list(store, [[t, codec.text(p)] for t, p in operation.met])
+    return line
 
 
 def unpack(store: Store, line: dict[str, Any]) -> Operation:
@@ -65,6 +68,9 @@ def unpack(store: Store, line: dict[str, Any]) -> Operation:
             (codec.raw(p), codec.raw(s)) for p, s in codec.get_list(store, line.get("followed", []))
         ),
         chosen=tuple(codec.raw(p) for p in codec.get_list(store, line.get("chosen", []))),
+        met=tuple((str(t), codec.raw(p)) for t, p in codec.get_list(store, line["met"]))
+        if "met" in line
+        else None,
     )
 
 

@@ -26,8 +26,9 @@ from takeback.engine.undo import returning
 from takeback.engine.undo import target as targets
 from takeback.engine.undo.folders import dirs_of
 from takeback.engine.undo.ground import Ground, files
+from takeback.engine.undo.marked import marked
 from takeback.engine.undo.plan import Situation, spans_of
-from takeback.engine.undo.target import Part, Target
+from takeback.engine.undo.target import Share, Target, covers
 
 if TYPE_CHECKING:
     pass
@@ -72,19 +73,30 @@ def plan(ground: Ground, request: Request) -> Plan:
 def undo(ground: Ground, request: Request) -> Plan:
     default: Selection = ground.config.default_select
     selection = request.selection or default
-    found = targets.undo_target(
-        ground.sessions, ground.operations, request, selection, ground.now, default
-    )
+    if request.parts:
+        found = marked(ground.sessions, request, selection)
+    else:
+        found = targets.undo_target(
+            ground.sessions, ground.operations, request, selection, ground.now, default
+        )
     if found.stopped:
         return _stopped(ground, found)
-    situations: dict[bytes, list[Part]] = {}
+    situations: dict[bytes, list[Share]] = {}
     for part in found.parts:
         situations.setdefault(part.change.path, []).append(part)
     plan = ground.settle(
         "undo",
         found.label,
         found.session,
-        [_situation(ground, path, parts, request) for path, parts in situations.items()],
+        [
+            _situation(
+                ground,
+                path,
+                parts,
+                path in found.named or (bool(request.paths) and covers(request.paths, path)),
+            )
+            for path, parts in situations.items()
+        ],
         request,
     )
     unknown = sorted(
@@ -120,6 +132,7 @@ def undo(ground: Ground, request: Request) -> Plan:
         effects=_effects(found.turns),
         outputs_newer=_outputs_newer(found),
         chosen=request.paths,
+        met=found.met,
     )
 
 
@@ -148,13 +161,13 @@ def _stopped(ground: Ground, found: Target) -> Plan:
     )
 
 
-def _situation(ground: Ground, path: bytes, parts: Sequence[Part], request: Request) -> Situation:
+def _situation(ground: Ground, path: bytes, parts: Sequence[Share], named: bool) -> Situation:
     """One path with the spans of all parts, newest first."""
-    steps = [segment for part in reversed(parts) for segment in part.segments]
+    # Turns of two sessions may have edited it in turns, and may share a step.
+    steps = {segment.key: segment for part in reversed(parts) for segment in part.segments}
     notes = []
-    spans = spans_of(steps)
+    spans = spans_of(sorted(steps.values(), key=lambda segment: segment.seq))
     now = ground.now(path)
-    named = bool(request.paths) and targets.covers(request.paths, path)
     was_there = spans[0][1].has_content and spans[-1][0].has_content
     if now.kind == "absent" and was_there and not named:
         renamed = _renamed(ground, path, spans[0][1], parts[0].turn)
@@ -183,7 +196,7 @@ def _renamed(ground: Ground, path: bytes, left: FileState, turn: Turn) -> bytes 
 
 
 def _takes(
-    ground: Ground, parts: Sequence[Part], entries: Sequence[PlanEntry], request: Request
+    ground: Ground, parts: Sequence[Share], entries: Sequence[PlanEntry], request: Request
 ) -> tuple[tuple[str, bytes], ...]:
     """The marks of what no longer stands once the plan is applied.
 

@@ -49,8 +49,9 @@ def redo(ground: Ground, request: Request) -> Plan:
 
 
 def reverse(ground: Ground, operation: Operation, request: Request, kind: OperationKind) -> Plan:
+    involved = targets.sessions_of(ground.sessions, operation)
     for turn in targets.all_turns(ground.sessions):
-        if targets.is_active(turn) and turn.session == operation.session:
+        if targets.is_active(turn) and turn.session in involved:
             raise targets.running_error(turn)
     sources = dict(operation.followed)
     situations = [
@@ -80,7 +81,7 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
         later = [
             turn
             for turn in targets.all_turns(ground.sessions)
-            if turn.session == operation.session and turn.seq > operation.seq
+            if turn.session in involved and turn.seq > operation.seq
         ]
         if later:
             asks.append(f"The session began turn {later[-1].n} after the undo.")

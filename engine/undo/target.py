@@ -27,7 +27,7 @@ _UNKNOWN_TOO = AGENT_EVIDENCE | {"during-call", "no-record"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Share:
     """Steps of one path in one turn that are to be taken back (or put back)."""
 
     turn: Turn
@@ -45,14 +45,20 @@ class Target:
         parts: newest turn first.
         outside: changes that were left out by the selection, for the answer.
         stopped: the walk met a turn with nothing in the selection: nothing may be done.
+        named: paths that were marked by their name.
+        partial: ids of the turns of which only a part is meant.
+        met: see `Plan`.
     """
 
     label: str
     session: str
     turns: tuple[Turn, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Share, ...]
     outside: tuple[Change, ...] = ()
     stopped: bool = False
+    named: frozenset[bytes] = frozenset()
+    partial: frozenset[str] = frozenset()
+    met: tuple[tuple[str, bytes], ...] | None = None
 
 
 def is_active(turn: Turn) -> bool:
@@ -158,12 +164,12 @@ def undo_target(
         find_session(sessions, request.session)
     if request.turn:
         turn = find_turn(sessions, request.turn)
-        _refuse_running(sessions, turn.session)
+        refuse_running(sessions, turn.session)
         return _turns([turn], request, selection, now)
     if request.to:
         first = find_turn(sessions, request.to)
         session = find_session(sessions, first.session)
-        _refuse_running(sessions, session.id)
+        refuse_running(sessions, session.id)
         turns = [t for t in reversed(session.turns) if t.n >= first.n]
         return _turns(turns, request, selection, now)
     if request.step or request.call:
@@ -171,7 +177,7 @@ def undo_target(
     return _walk(sessions, operations, request, selection, now, default)
 
 
-def _refuse_running(sessions: Sequence[Session], session: str) -> None:
+def refuse_running(sessions: Sequence[Session], session: str) -> None:
     """Refuse to write a session's files while it runs a turn."""
     for turn in find_session(sessions, session).turns:
         if is_active(turn):
@@ -180,7 +186,7 @@ def _refuse_running(sessions: Sequence[Session], session: str) -> None:
 
 def _parts(
     turns: Sequence[Turn], request: Request, selection: Selection
-) -> tuple[list[Part], list[Change]]:
+) -> tuple[list[Share], list[Change]]:
     parts, outside = [], []
     for turn in turns:
         for change in turn.changes:
@@ -190,7 +196,7 @@ def _parts(
             if segments:
                 rest = [s for s in change.segments if not s.undone and s not in segments]
                 whole = not any(s.evidence in AGENT_EVIDENCE for s in rest)
-                parts.append(Part(turn, change, segments, whole))
+                parts.append(Share(turn, change, segments, whole))
             else:
                 outside.append(change)
     return parts, outside
@@ -203,11 +209,11 @@ def _turns(turns: Sequence[Turn], request: Request, selection: Selection, now: N
     if not parts:
         if outside and not request.paths and any(not c.undone for c in outside):
             return Target(label, turns[0].session, tuple(turns), (), tuple(outside), True)
-        _nothing(f"{label[0].upper()}{label[1:]} has nothing (left) to take back.")
+        nothing_left(f"{label[0].upper()}{label[1:]} has nothing (left) to take back.")
     return target
 
 
-def _nothing(message: str) -> None:
+def nothing_left(message: str) -> None:
     raise NothingToDo(
         f"{message} Nothing was changed.", "See 'takeback log' and 'takeback history'."
     )
@@ -222,7 +228,7 @@ def _piece(sessions: Sequence[Session], request: Request, selection: Selection, 
             continue
         if request.call and all(call.id != wanted for call in turn.calls):
             continue
-        _refuse_running(sessions, turn.session)
+        refuse_running(sessions, turn.session)
         parts, outside = [], []
         for change in turn.changes:
             segments = tuple(
@@ -232,7 +238,7 @@ def _piece(sessions: Sequence[Session], request: Request, selection: Selection, 
             )
             if segments:
                 rest = [s for s in change.segments if not s.undone and s not in segments]
-                parts.append(Part(turn, change, segments, not rest))
+                parts.append(Share(turn, change, segments, not rest))
             elif any(
                 (s.step == wanted if request.step else wanted in s.call_ids) and not s.undone
                 for s in change.segments
@@ -241,7 +247,7 @@ def _piece(sessions: Sequence[Session], request: Request, selection: Selection, 
         kind = "step" if request.step else "call"
         label = f"{kind} {wanted}"
         if not parts and not outside:
-            _nothing(f"The {label} has nothing (left) to take back.")
+            nothing_left(f"The {label} has nothing (left) to take back.")
         return Target(label, turn.session, (turn,), tuple(parts), tuple(outside), stopped=not parts)
     kind = "step" if request.step else "call"
     raise UsageError(
@@ -289,16 +295,16 @@ def _walk(
             return Target(f"turn {turn.n}", turn.session, (turn,), (), tuple(left), True)
     if blocked and not request.paths:
         raise running_error(next(iter(blocked.values())))
-    _nothing("There is nothing (left) to take back.")
+    nothing_left("There is nothing (left) to take back.")
     raise AssertionError
 
 
 def _holding(
-    parts: Sequence[Part],
+    parts: Sequence[Share],
     operations: Sequence[Operation],
     default: Selection,
     overwrite: Sequence[bytes],
-) -> list[Part]:
+) -> list[Share]:
     """The parts of a turn that the walk stops for, and takes.
 
     Where an applied undo of the whole turn left something alone, that alone does not hold it,
@@ -312,7 +318,7 @@ def _holding(
     return list(parts) if news or wider else []
 
 
-def _left_alone(part: Part, operations: Sequence[Operation]) -> bool:
+def _left_alone(part: Share, operations: Sequence[Operation]) -> bool:
     """Whether the last operation that met a part is an undo that did not take it."""
     path = part.change.path
     marks = {(mark(segment), path) for segment in part.segments} | {(part.turn.id, path)}
@@ -322,9 +328,12 @@ def _left_alone(part: Part, operations: Sequence[Operation]) -> bool:
             left = False
         elif operation.kind == "undo" and operation.state == "done":
             # An undo of one step, one call or chosen files met nothing else of its turn.
-            met = not operation.target.startswith(("step ", "call "))
-            met = met and (not operation.chosen or covers(operation.chosen, path))
-            left = left or (met and part.turn.id in operation.targets)
+            if operation.met is not None:
+                met = (part.turn.id, path) in operation.met
+            else:
+                met = not operation.target.startswith(("step ", "call "))
+                met = met and part.turn.id in operation.targets
+            left = left or (met and (not operation.chosen or covers(operation.chosen, path)))
     return left
 
 
@@ -338,12 +347,20 @@ def reversible(
 ) -> Operation | None:
     """The goto, restore or switch that a plain undo takes back: the very last thing done."""
     plain = not (request.turn or request.to or request.step or request.call or request.paths)
+    plain = plain and not request.parts
     if not plain or request.session or not operations:
         return None
     last = next((o for o in reversed(operations) if o.moves), operations[-1])
     if last.kind not in ("goto", "restore", "switch") or last.state != "done":
         return None
     return None if any(t.seq > last.seq for t in all_turns(sessions)) else last
+
+
+def sessions_of(sessions: Iterable[Session], operation: Operation) -> set[str]:
+    """The sessions whose files an operation wrote; a marked set may be of several."""
+    targets = set(operation.targets)
+    found = {turn.session for turn in all_turns(sessions) if turn.id in targets}
+    return found | {operation.session}
 
 
 def redo_target(
@@ -365,7 +382,7 @@ def redo_target(
                         "See 'takeback history'.",
                     )
                 if operation.state != "done":
-                    _nothing(f"Operation {request.op} was put back already.")
+                    nothing_left(f"Operation {request.op} was put back already.")
                 return [operation]
         raise UsageError(
             f"There is no operation {request.op!r} in this project. Nothing was changed.",
@@ -379,7 +396,7 @@ def redo_target(
         if operation.kind == "undo"
         and operation.state == "done"
         and operation.moves
-        and (not request.session or operation.session == request.session)
+        and (not request.session or request.session in sessions_of(sessions, operation))
     ]
     if not found:
         raise NothingToDo(
