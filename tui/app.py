@@ -6,7 +6,6 @@ Every call of the engine runs in a worker thread, one at a time, and answers wit
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -15,21 +14,22 @@ from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Input
 
 from takeback.engine.config import config_dir
-from takeback.engine.model import Change, Plan, Request, Session, Turn
-from takeback.tui import chords, diffs, glyphs, keys, theming, timeline_rows
+from takeback.engine.model import Request
+from takeback.tui import chords, glyphs, keys, screens, theming
 from takeback.tui.chords import Chords
 from takeback.tui.failures import as_error
-from takeback.tui.messages import Applied, Diffed, Loaded, Planned, Said
+from takeback.tui.messages import Loaded, Record, Said
 from takeback.tui.screens.base import BaseScreen
 from takeback.tui.screens.help import HelpScreen
-from takeback.tui.screens.timeline import TimelineScreen
+from takeback.tui.screens.main import MainScreen
 from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.widgets.which_key import WhichKey
+from takeback.tui.work import Desk
 
 if TYPE_CHECKING:
     from takeback.engine.project import Project
@@ -44,9 +44,13 @@ class TakebackApp(App[None]):
     """The app of one project.
 
     Attributes:
-        diff_number: the newest diff that was asked for; answers to older ones do not count.
+        desk: takes the calls of the engine.
+        record: what was recorded, as it was read last.
+        session_id: the session that the timeline shows, "" for the newest.
         failure: what closed the app, if something broke.
     """
+
+    SCREENS = screens.MAIN
 
     TITLE = "takeback"
     ENABLE_COMMAND_PALETTE = True
@@ -58,15 +62,19 @@ class TakebackApp(App[None]):
         super().__init__()
         self.project = project
         self.glyphs = glyphs.named(project.config.glyphs)
-        self.diff_number = 0
+        self.desk = Desk(self)
+        self.record: Record | None = None
+        self.session_id = ""
         self.failure: Exception | None = None
         self._tb_said = list(said)
-        self._tb_engine = threading.Lock()
         self._tb_chords = Chords()
         self._tb_chord_timers: list[Timer] = []
         self._tb_stamp: tuple[tuple[str, int, int], ...] = ()
         self._tb_tries: dict[str, chords.Node] = {}
         self._tb_interrupted = 0.0
+        self._tb_prepared = 0
+        self._tb_trail: list[str] = []
+        self._tb_work: Timer | None = None
 
     def _handle_exception(self, error: Exception) -> None:
         """A failure of the app itself closes it with a sentence, not with a page of its insides."""
@@ -93,7 +101,8 @@ class TakebackApp(App[None]):
             self.theme = theming.DEFAULT
             said.append(f"There is no theme {wanted!r}: {theming.DEFAULT} is shown.")
         self._tb_said += said
-        self.push_screen(TimelineScreen())
+        self._tb_work = self.set_interval(0.1, self._show_work, pause=True)
+        self.push_screen("timeline")
         self.set_interval(_FOLLOW_EVERY, self._follow)
 
     # --- Following a running agent -----------------------------------------------------------
@@ -101,10 +110,10 @@ class TakebackApp(App[None]):
     def _follow(self) -> None:
         """Read the timeline again when something was recorded."""
         stamp = _stamp(self.project)
-        if stamp != self._tb_stamp and not self._tb_engine.locked():
+        if stamp != self._tb_stamp and self.desk.idle:
             self.load()
 
-    def action_next_theme(self) -> None:
+    def action_themes(self) -> None:
         own = sorted(name for name in self.available_themes if not name.startswith("textual"))
         at = own.index(self.theme) if self.theme in own else -1
         self.theme = own[(at + 1) % len(own)]
@@ -112,101 +121,84 @@ class TakebackApp(App[None]):
 
     # --- The engine --------------------------------------------------------------------------
 
-    def _work(
-        self,
-        target: MessagePump,
-        call: Callable[[], Message],
-        failed: Callable[[BaseException], Message],
-        stale: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Run one call of the engine in a thread and post what it answers.
-
-        Args:
-            stale: whether the answer is no longer wanted; asked when it is this call's turn.
-        """
-
-        def run() -> None:
-            with self._tb_engine:
-                if stale():
-                    return
-                try:
-                    answer = call()
-                except Exception as error:
-                    if os.environ.get("TAKEBACK_DEBUG") == "1":
-                        self.log.error(repr(error))
-                    answer = failed(error)
-            target.post_message(answer)
-
-        self.run_worker(run, thread=True, exit_on_error=False)
+    @property
+    def main(self) -> MainScreen | None:
+        """The main screen that is open, also below a panel."""
+        return next((s for s in self.screen_stack if isinstance(s, MainScreen)), None)
 
     def load(self) -> None:
-        """Read the timeline; `on_loaded` shows it."""
+        """Read the record again; `on_loaded` shows it."""
         self._tb_stamp = _stamp(self.project)
 
-        def call() -> Message:
-            session = timeline_rows.newest(self.project.sessions(counts=True))
-            if session is None:
-                return Loaded(None, ())
-            return Loaded(session, timeline_rows.entries(session, self.glyphs, time.time_ns()))
+        def read() -> Record:
+            return Record(self.project.sessions(counts=True), self.project.operations())
 
-        self._work(self, call, _sentence)
+        self._prepare(read)
 
-    def plan(
-        self, target: MessagePump, request: Request, number: int, newest: Callable[[], int]
-    ) -> None:
-        """Make a plan; the target gets `Planned`."""
+    def prepare(self) -> None:
+        """Make the rows of the open main screen again, from what was read last."""
+        record = self.record
+        if record is None:
+            self.load()
+        else:
+            self._prepare(lambda: record)
 
-        def call() -> Message:
-            plan = self.project.plan(request)
-            return Planned(number, plan, _turns(self.project.sessions(counts=True)))
-
-        self._work(
-            target,
-            call,
-            lambda error: Planned(number, None, (), as_error(error)),
-            lambda: number != newest(),
-        )
-
-    def apply(self, target: MessagePump, plan: Plan, turns: Sequence[Turn]) -> None:
-        """Carry a plan out; the target gets `Applied`."""
-        self._work(
-            target,
-            lambda: Applied(self.project.apply(plan), turns),
-            lambda error: Applied(None, turns, as_error(error)),
-        )
-
-    def diff(self, target: MessagePump, changes: Sequence[Change], details: Sequence[str]) -> None:
-        """Make a diff; the target gets `Diffed`.
-
-        Args:
-            details: what is shown where there is no difference.
-        """
-        self.diff_number += 1
-        number = self.diff_number
-        if not changes:
-            target.post_message(Diffed(number, diffs.note(*details)))
+    def _prepare(self, read: Callable[[], Record]) -> None:
+        screen = self.main
+        if screen is None:
             return
+        self._tb_prepared += 1
+        number = self._tb_prepared
 
         def call() -> Message:
-            found = diffs.parse(self.project.diff(changes))
-            return Diffed(number, found or diffs.note(*details))
+            record = read()
+            return Loaded(record, screen.keys_of, screen.prepare(record))
 
-        def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Diffed(number, diffs.note(*details, found.message, found.hint))
-
-        self._work(target, call, failed, lambda: number != self.diff_number)
+        self.desk.call(self, "Reading", call, _sentence, stale=lambda: number != self._tb_prepared)
 
     def on_loaded(self, message: Loaded) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, TimelineScreen):
-                screen.loaded(message.session, message.entries)
-                if self._tb_said:
-                    screen.say(" ".join(self._tb_said), True)
-                    self._tb_said = []
+        self.record = message.record
+        screen = self.main
+        if screen is None or screen.keys_of != message.screen:
+            return
+        screen.loaded(message.record, message.prepared)
+        if self._tb_said:
+            screen.say(" ".join(self._tb_said), True)
+            self._tb_said = []
 
     def on_said(self, message: Said) -> None:
         self.say(message.text, message.warning)
+
+    def show_work(self) -> None:
+        """Show calls that take long, until there is none."""
+        if self._tb_work is not None:
+            self._tb_work.resume()
+
+    def _show_work(self) -> None:
+        if isinstance(self.screen, BaseScreen):
+            self.screen.busy(self.desk.words())
+        if self.desk.idle and self._tb_work is not None:
+            self._tb_work.pause()
+
+    # --- Screens -----------------------------------------------------------------------------
+
+    def action_go(self, name: str) -> None:
+        """Open a main screen."""
+        if self._held():
+            self.say("Close the plan first: esc.")
+            return
+        before = self.main.keys_of if self.main is not None else ""
+        self._close_panels()
+        if name != before:
+            self._tb_trail = [known for known in self._tb_trail if known != before] + [before]
+            self.switch_screen(name)
+
+    def open_session(self, session: str) -> None:
+        """Show a session of this project in the timeline; "" is the newest."""
+        if session != self.session_id:
+            self.session_id = session
+        self.action_go("timeline")
+        self.prepare()
 
     # --- Undo and redo -----------------------------------------------------------------------
 
@@ -223,17 +215,17 @@ class TakebackApp(App[None]):
 
     def close_panel(self, *sentences: str) -> None:
         """Close the panel without a plan and say why."""
-        self._close_to_timeline()
+        self._close_panels()
         self.say(" ".join(text for text in sentences if text), True)
 
     def done(self, text: str) -> None:
         """Close the panel after its plan was carried out, and read the timeline again."""
-        self._close_to_timeline()
+        self._close_panels()
         self.say(f"{self.glyphs.done} {text}")
         self.load()
 
-    def _close_to_timeline(self) -> None:
-        while len(self.screen_stack) > 1 and not isinstance(self.screen, TimelineScreen):
+    def _close_panels(self) -> None:
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, MainScreen):
             self.pop_screen()
 
     # --- Keys --------------------------------------------------------------------------------
@@ -247,19 +239,33 @@ class TakebackApp(App[None]):
         if isinstance(self.screen, BaseScreen) and not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.screen.keys_of))
 
+    def action_picture(self) -> None:
+        """Put the screen as an SVG into the clipboard."""
+        self.copy_to_clipboard(self.export_screenshot(title="takeback"))
+        self.say("The screen was copied as SVG.")
+
     def action_go_back(self) -> None:
-        if isinstance(self.screen, BaseScreen) and self.screen.back():
-            return
-        if isinstance(self.screen, TimelineScreen):
-            self.say("")
-        elif isinstance(self.screen, BaseScreen):
+        self._back()
+
+    def _back(self) -> bool:
+        """Go back one step; whether there was one."""
+        if self.desk.stop():
+            self.say("Cancelled.")
+            return True
+        if not isinstance(self.screen, BaseScreen) or self.screen.back():
+            return True
+        if not isinstance(self.screen, MainScreen):
             self.pop_screen()
+            return True
+        self.say("")
+        if self._tb_trail:
+            self.switch_screen(self._tb_trail.pop())
+            return True
+        return False
 
     def action_leave(self) -> None:
-        if isinstance(self.screen, TimelineScreen) and not self.screen.back():
+        if not self._back():
             self.exit()
-        else:
-            self.action_go_back()
 
     async def action_quit(self) -> None:
         if any(isinstance(screen, UndoScreen) and screen.applying for screen in self.screen_stack):
@@ -288,7 +294,11 @@ class TakebackApp(App[None]):
         self.call_later(self.run_action, action)
 
     async def on_event(self, event: events.Event) -> None:
-        """Take chords out of the keys, in the one place where all of them pass in order."""
+        """Take the keys of the table, in the one place where all of them pass in order.
+
+        Bindings of widgets would run later, when keys of the same write have already gone
+        elsewhere: after "/" they would not be typed into the filter.
+        """
         if isinstance(event, events.Key) and not event.is_forwarded:
             if await self._chord(event.key):
                 return
@@ -313,7 +323,7 @@ class TakebackApp(App[None]):
         elif fed.kind == "unknown":
             self.say(f"{keys.shown(' '.join(fed.pressed))} means nothing here.")
         elif fed.key is not None:
-            if fed.key.scope == "common" and self._held():
+            if fed.key.scope == "common" and len(fed.pressed) > 1 and self._held():
                 self.say("Close the plan first: esc.")
             else:
                 namespace = self if fed.key.scope == "common" else self.focused or screen
@@ -325,7 +335,9 @@ class TakebackApp(App[None]):
         return any(isinstance(screen, BaseScreen) and screen.holds for screen in self.screen_stack)
 
     def _trie(self, screen: BaseScreen) -> chords.Node:
-        """The chords of the pane that has the focus."""
+        """The chords of the pane that has the focus; letters that are typed begin none."""
+        if isinstance(self.focused, Input):
+            return chords.build(key for key in keys.of("common") if len(key.keys) > 1)
         panes = keys.SCREENS[screen.keys_of]
         at = next(
             (
@@ -378,12 +390,6 @@ def _stamp(project: Project) -> tuple[tuple[str, int, int], ...]:
 def _scope(widget: object) -> str:
     """The scope of the pane that a widget is."""
     return "diff" if type(widget).__name__ == "DiffPane" else "list"
-
-
-def _turns(sessions: Iterable[Session]) -> tuple[Turn, ...]:
-    """Every turn, by number."""
-    found = [turn for session in sessions for turn in session.turns]
-    return tuple(sorted(found, key=lambda turn: turn.n))
 
 
 def _sentence(error: BaseException) -> Message:

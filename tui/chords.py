@@ -1,4 +1,4 @@
-"""Keys pressed one after the other ("ctrl+x u"), as a state that moves with every key.
+"""Keys, and keys pressed one after the other ("ctrl+x u"), as a state that moves with each.
 
 The app feeds it from the one place where all keys pass in order, so a burst of chords in one write
 of the terminal loses no key and leaks none. What is drawn of it is a picture and nothing else.
@@ -27,12 +27,10 @@ class Node:
 
 
 def build(keys: Iterable[Key]) -> Node:
-    """The chords among some keys; single keys are left to Textual's bindings."""
+    """What some keys lead to, single ones and chords."""
     root = Node()
     for key in keys:
         for sequence in key.sequences:
-            if len(sequence) < 2:
-                continue
             node = root
             for name in sequence:
                 node = node.next.setdefault(name, Node())

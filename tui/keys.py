@@ -68,8 +68,14 @@ def shown(keys: str) -> str:
 TABLE = (
     Key("common", "ctrl+x u", "app.undo", "undo the last turn", "undo", "Undo"),
     Key("common", "ctrl+x r", "app.redo", "redo what was undone", "redo", "Undo"),
+    Key("common", "ctrl+x l", "app.go('sessions')", "sessions", "", "Go"),
+    Key("common", "ctrl+x g", "app.go('timeline')", "timeline", "", "Go"),
+    Key("common", "ctrl+x h", "app.go('history')", "history", "", "Go"),
+    Key("common", "ctrl+x s", "app.go('storage')", "storage", "", "Go"),
+    Key("common", "ctrl+x e", "app.go('settings')", "settings", "", "Go"),
+    Key("common", "ctrl+x t", "app.themes", "themes", "", "App"),
     Key("common", "ctrl+x k", "app.help", "keys", "", "App"),
-    Key("common", "ctrl+x t", "app.next_theme", "next theme", "", "App"),
+    Key("common", "ctrl+x y", "app.picture", "copy the screen as SVG", "", "App"),
     Key("common", "ctrl+x q", "app.quit", "quit", "", "App"),
     Key("common", "?", "app.help", "this help", "help"),
     Key("common", "ctrl+p", "app.command_palette", "command palette"),
@@ -78,6 +84,11 @@ TABLE = (
     Key("common", "escape", "app.go_back", "back, never out of the app", "back"),
     Key("common", "q", "app.leave", "back, then quit"),
     Key("common", "ctrl+c", "app.interrupt", "twice: quit"),
+    Key("main", "1", "app.go('sessions')", "sessions"),
+    Key("main", "2", "app.go('timeline')", "timeline"),
+    Key("main", "3", "app.go('history')", "history"),
+    Key("main", "4", "app.go('storage')", "storage"),
+    Key("main", "5", "app.go('settings')", "settings"),
     Key("list", "j,down", "move(1)", "next line"),
     Key("list", "k,up", "move(-1)", "previous line"),
     Key("list", "J", "head(1)", "next turn or group"),
@@ -88,6 +99,7 @@ TABLE = (
     Key("list", "ctrl+u", "page(-1,2)", "half a page up"),
     Key("list", "pagedown", "page(1)", "a page down"),
     Key("list", "pageup", "page(-1)", "a page up"),
+    Key("filter", "/", "screen.filter", "filter the list", "filter"),
     Key("diff", "j,down", "lines(1)", "next line"),
     Key("diff", "k,up", "lines(-1)", "previous line"),
     Key("diff", "h,left", "columns(-8)", "to the left"),
@@ -102,6 +114,7 @@ TABLE = (
     Key("diff", "ctrl+u", "page(-1,2)", "half a page up"),
     Key("diff", "pagedown", "page(1)", "a page down"),
     Key("diff", "pageup", "page(-1)", "a page up"),
+    Key("sessions", "enter", "screen.open", "open the session", "open"),
     Key("timeline", "u", "screen.undo_here", "undo the turn of this line", "undo this turn"),
     Key("timeline", "d,enter", "screen.diff", "the diff of this line", "diff"),
     Key("undo", "enter", "screen.apply", "do it, if the plan asks nothing", "apply"),
@@ -113,16 +126,35 @@ TABLE = (
     Key("undo", "d", "screen.diff", "what this would change", "diff"),
 )  # fmt: skip
 
+MAIN = {
+    "sessions": ("1", "Sessions", "Sess"),
+    "timeline": ("2", "Timeline", "Time"),
+    "history": ("3", "History", "Hist"),
+    "storage": ("4", "Storage", "Store"),
+    "settings": ("5", "Settings", "Set"),
+}
+"""The main screens: key, name, and a name for narrow terminals."""
+
 TITLES = {
     "common": "Everywhere",
+    "main": "Screens",
+    "sessions": "Sessions",
     "timeline": "Timeline",
     "undo": "Undo and redo",
     "list": "Lists",
+    "filter": "Filter",
     "diff": "Diffs",
 }
 
 SCREENS = {
-    "timeline": (("common", "timeline", "list"), ("common", "timeline", "diff")),
+    "sessions": (("common", "main", "sessions", "list", "filter"),),
+    "timeline": (
+        ("common", "main", "timeline", "list", "filter"),
+        ("common", "main", "timeline", "diff"),
+    ),
+    "history": (("common", "main", "list", "filter"),),
+    "storage": (("common", "main", "list"),),
+    "settings": (("common", "main", "list"),),
     "undo": (("common", "undo", "list"), ("common", "undo", "diff")),
     "help": (("common", "list"),),
     "diff": (("common", "diff"),),

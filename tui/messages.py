@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from textual.message import Message
 
 from takeback.engine.errors import TakebackError
-from takeback.engine.model import Outcome, Plan, Session, Turn
+from takeback.engine.model import Operation, Outcome, Plan, Session, Turn
 from takeback.tui.diffs import Line
-from takeback.tui.timeline_rows import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was recorded in the open project, as it was read at one time.
+
+    Attributes:
+        sessions: oldest first.
+        operations: oldest first.
+    """
+
+    sessions: tuple[Session, ...] = ()
+    operations: tuple[Operation, ...] = ()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Every turn, by number."""
+        found = [turn for session in self.sessions for turn in session.turns]
+        return tuple(sorted(found, key=lambda turn: turn.n))
 
 
 @dataclass
@@ -23,15 +41,16 @@ class Said(Message):
 
 @dataclass
 class Loaded(Message):
-    """The timeline was read.
+    """The record was read, and a screen's rows were made of it.
 
     Attributes:
-        session: the newest one, None where there is none.
-        entries: its rows: making many takes a while, so the worker did it.
+        screen: the name of the screen that the rows are for.
+        prepared: what its `prepare` answered.
     """
 
-    session: Session | None
-    entries: Sequence[Entry]
+    record: Record
+    screen: str
+    prepared: object = field(repr=False)
 
 
 @dataclass

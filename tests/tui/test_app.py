@@ -4,127 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from textual import events
-from textual.pilot import Pilot
 
 from takeback.engine.project import Project
 from takeback.tui.app import TakebackApp
 from takeback.tui.screens.help import HelpScreen
 from takeback.tui.screens.timeline import TimelineScreen
-from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.widgets.diff_pane import DiffPane
-from takeback.tui.widgets.row_list import RowList
-
-HOSTILE = b"\xff[red]\x1b\n"
-SIZES = [(80, 24), (120, 36)]
-WAIT_S = 20.0
-
-Story = Callable[["Driver"], Awaitable[None]]
-
-
-class Driver:
-    """Presses keys and looks at what is on the screen."""
-
-    def __init__(self, app: TakebackApp, pilot: Pilot[None]) -> None:
-        self.app = app
-        self.pilot = pilot
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-
-    def burst(self, *names: str) -> None:
-        """Keys in one write: none waits until the one before it was dealt with."""
-        for name in names:
-            self.app.post_message(events.Key(name, name if len(name) == 1 else None))
-
-    async def until(self, found: Callable[[], bool]) -> None:
-        """Wait until something is so."""
-        for _ in range(int(WAIT_S / 0.02)):
-            await self.pilot.pause(0.02)
-            if found():
-                return
-        pytest.fail(f"It never came to that. The screen shows:\n{self.text()}", pytrace=False)
-
-    async def planned(self) -> None:
-        await self.until(lambda: isinstance(self.app.screen, UndoScreen) and bool(self.rows()))
-        await self.until(lambda: "Planning" not in self.text())
-
-    async def timeline(self) -> None:
-        await self.until(lambda: isinstance(self.app.screen, TimelineScreen) and bool(self.rows()))
-
-    def rows(self) -> list[str]:
-        """Every row of the list, also those out of sight, as plain text."""
-        (rows,) = self.app.screen.query(RowList).results(RowList)
-        return [
-            {"": "", "on": "[x] ", "off": "[ ] ", "some": "[-] "}[row.box]
-            + " ".join(span.text.strip() for span in (*row.lead, *row.cells) if span.text.strip())
-            for row in rows.rows
-        ]
-
-    def text(self) -> str:
-        """The screen as the terminal shows it."""
-        width, height = self.app.size
-        lines = self.app.screen._compositor.render_strips()
-        return "\n".join("".join(s.text for s in lines[y])[:width].rstrip() for y in range(height))
-
-
-def play(folder: Path, story: Story, size: tuple[int, int] = (80, 24)) -> None:
-    """Open the app on a project and run a story in it."""
-
-    async def main() -> None:
-        project = Project.open(str(folder))
-        app = TakebackApp(project)
-        async with app.run_test(size=size) as pilot:
-            driver = Driver(app, pilot)
-            await driver.timeline()
-            await story(driver)
-        project.close()
-
-    asyncio.run(main())
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TAKEBACK_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(tmp_path / "config"))
-    made = tmp_path / "project"
-    made.mkdir()
-    (made / "a.txt").write_text("one\ntwo\n")
-    return made
-
-
-def clean_turn(folder: Path) -> None:
-    """A turn that changes one file and makes another, by edit calls only."""
-    project = Project.open(str(folder))
-    with project.turn("s", "claude", "change a, make b") as turn:
-        with turn.edit("a.txt"):
-            (folder / "a.txt").write_text("one\nTWO\n")
-        with turn.edit("b.txt"):
-            (folder / "b.txt").write_text("new\n")
-    project.close()
-
-
-def mixed_turn(folder: Path) -> None:
-    """A turn with one edit and a shell call that wrote a file as well."""
-    project = Project.open(str(folder))
-    with project.turn("s", "claude", "edit and make") as turn:
-        with turn.edit("a.txt"):
-            (folder / "a.txt").write_text("one\nTWO\n")
-        with turn.shell("make gen"):
-            (folder / "gen.txt").write_text("made\n")
-    project.close()
-
-
-def is_new(folder: Path) -> bool:
-    return (folder / "a.txt").read_text() == "one\nTWO\n"
-
-
-def is_old(folder: Path) -> bool:
-    return (folder / "a.txt").read_text() == "one\ntwo\n"
+from tests.tui.driver import HOSTILE, SIZES, Driver, clean_turn, is_new, is_old, mixed_turn, play
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -460,5 +349,45 @@ def test_the_mouse_ticks_and_applies(folder: Path) -> None:
         await app.pilot.click(offset=(lines[at].index("apply"), at))
         await app.until(lambda: not (folder / "b.txt").exists())
         assert is_new(folder)
+
+    play(folder, story)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_numbers_lead_to_every_screen_and_back(folder: Path, size: tuple[int, int]) -> None:
+    clean_turn(folder)
+
+    async def story(app: Driver) -> None:
+        for key, name in (("1", "sessions"), ("3", "history"), ("4", "storage"), ("5", "settings")):
+            await app.press(key)
+            await app.until(lambda name=name: app.app.main.keys_of == name)  # type: ignore[misc]
+            await app.until(lambda: "Reading" not in app.text())
+        for name in ("storage", "history", "sessions", "timeline"):
+            await app.press("escape")
+            await app.until(lambda name=name: app.app.main.keys_of == name)  # type: ignore[misc]
+        await app.press("escape")
+        assert app.app.is_running
+
+    play(folder, story, size)
+
+
+def test_the_filter_narrows_while_one_types_and_esc_clears_it(folder: Path) -> None:
+    clean_turn(folder)
+    project = Project.open(str(folder))
+    with project.turn("other", "codex", "gregarious quilts") as turn, turn.edit("c.txt"):
+        (folder / "c.txt").write_text("later\n")
+    project.close()
+
+    async def story(app: Driver) -> None:
+        await app.press("1")
+        await app.until(lambda: "quilts" in app.text() and "change a" in app.text())
+        await app.press("slash", *"gquilt")
+        await app.until(lambda: "quilts" not in app.text())
+        for _ in "gquilt":
+            await app.press("backspace")
+        await app.press(*"QUILT")
+        await app.until(lambda: "quilts" in app.text() and "change a" not in app.text())
+        await app.press("escape")
+        await app.until(lambda: "change a" in app.text())
 
     play(folder, story)

@@ -27,7 +27,8 @@ def test_every_screen_has_its_keys_and_no_clash() -> None:
 def test_chords() -> None:
     trie = chords.build(keys.of("common", "list"))
     state = Chords()
-    assert state.feed("j", trie).kind == "pass"
+    assert state.feed("z", trie).kind == "pass"
+    assert state.feed("j", trie).kind == "run"
     assert state.feed("ctrl+x", trie).kind == "wait"
     done = state.feed("u", trie)
     assert done.kind == "run"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual.binding import BindingType
 from textual.screen import Screen
 
-from takeback.tui.widgets.bindings import bindings
-from takeback.tui.widgets.lines import TextLine
+from takeback.tui.widgets.lines import KeyLine, TextLine
 
 if TYPE_CHECKING:
     from takeback.tui.app import TakebackApp
@@ -28,7 +26,6 @@ class BaseScreen(Screen[None]):
 
     keys_of: ClassVar[str] = ""
     holds: ClassVar[bool] = False
-    BINDINGS: ClassVar[list[BindingType]] = bindings("common")
 
     @property
     def takeback(self) -> TakebackApp:
@@ -44,6 +41,11 @@ class BaseScreen(Screen[None]):
         for line in self.query(f"#{STATUS}").results(TextLine):
             line.set_class(warning, "-warning")
             line.say(text)
+
+    def busy(self, text: str) -> None:
+        """Show what the engine does just now, "" for nothing."""
+        for line in self.query("#keys").results(KeyLine):
+            line.busy(text)
 
     def back(self) -> bool:
         """Go back one step within the screen; whether there was one."""

@@ -31,7 +31,7 @@ class DiffScreen(BaseScreen):
 
     def on_mount(self) -> None:
         self.query_one("#diff", DiffPane).focus()
-        self.takeback.diff(self, self._tb_changes, self._tb_details)
+        self.takeback.desk.diff(self, self._tb_changes, self._tb_details)
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import ClassVar
+import time
+from typing import cast
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from takeback.engine.model import Request, Session
 from takeback.tui import diffs, timeline_rows
-from takeback.tui.messages import Diffed
+from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
-from takeback.tui.screens.base import BREAKPOINTS, STATUS, BaseScreen
+from takeback.tui.screens.base import STATUS
 from takeback.tui.screens.diff import DiffScreen
-from takeback.tui.text import safe
+from takeback.tui.screens.main import MainScreen
 from takeback.tui.timeline_rows import Entry
-from takeback.tui.widgets.bindings import bindings
 from takeback.tui.widgets.diff_pane import DiffPane
-from takeback.tui.widgets.lines import HeadLine, KeyLine, TextLine
+from takeback.tui.widgets.filter_line import FilterLine
+from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import RowList
 
 _NEXT = "Connect an agent with 'takeback install AGENT', or record with 'takeback run -- COMMAND'."
 
 
-class TimelineScreen(BaseScreen):
-    """The newest session of the project."""
+class TimelineScreen(MainScreen):
+    """One session of the project, the newest if none was chosen."""
 
     keys_of = "timeline"
-    CSS_PATH = "timeline.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("timeline")
+    CSS_PATH = "main.tcss"
 
     def __init__(self) -> None:
         super().__init__()
-        self.HORIZONTAL_BREAKPOINTS = BREAKPOINTS
         self._tb_entries: dict[str, Entry] = {}
-        self._tb_first = True
 
     def compose(self) -> ComposeResult:
-        yield HeadLine(_folder(self.takeback.project.root), id="head")
+        yield self.head()
+        yield TextLine(id="about")
+        yield FilterLine(id="filter")
         with Horizontal(id="panes"):
             yield RowList(self.takeback.glyphs, id="rows")
             with Vertical(id="side"):
@@ -49,22 +46,20 @@ class TimelineScreen(BaseScreen):
         yield TextLine("Reading…", id=STATUS)
         yield KeyLine(self.keys_of, id="keys")
 
-    def on_mount(self) -> None:
-        self.query_one("#rows", RowList).focus()
-        self.reload()
-
     def on_resize(self) -> None:
         # A pane that just appeared has no diff yet.
         self._show()
 
-    def reload(self) -> None:
-        """Read the timeline again."""
-        self.takeback.load()
+    def prepare(self, record: Record) -> tuple[Session | None, list[Entry]]:
+        wanted = self.takeback.session_id
+        session = next((one for one in record.sessions if one.id == wanted), None)
+        session = session or timeline_rows.newest(record.sessions)
+        if session is None:
+            return None, []
+        return session, timeline_rows.entries(session, self.takeback.glyphs, time.time_ns())
 
-    def loaded(self, session: Session | None, found: Sequence[Entry]) -> None:
-        """Show what was read."""
-        if not self.stands:
-            return
+    def show(self, prepared: object) -> None:
+        session, found = cast("tuple[Session | None, list[Entry]]", prepared)
         rows = self.query_one("#rows", RowList)
         if session is None:
             self._tb_entries = {}
@@ -73,13 +68,10 @@ class TimelineScreen(BaseScreen):
             self.say(f"{NOTHING_RECORDED} {_NEXT}")
             return
         self._tb_entries = {entry.row.key: entry for entry in found}
-        self.query_one("#head", HeadLine).say(timeline_rows.headline(session))
+        self.query_one("#about", TextLine).say("  ".join(timeline_rows.headline(session)))
         # Who stands on the newest turn follows the agent to the next one.
         newest = next((entry.row.key for entry in found if not entry.row.still), "")
         rows.fill([entry.row for entry in found], newest if rows.at_first else "")
-        if self._tb_first:
-            self._tb_first = False
-            self.say("")
 
     @property
     def current(self) -> Entry | None:
@@ -103,11 +95,11 @@ class TimelineScreen(BaseScreen):
             return
         self.query_one("#detail", TextLine).say("  ".join(timeline_rows.details(entry)))
         if self.has_class("-wide"):
-            self.takeback.diff(self, entry.changes, timeline_rows.details(entry))
+            self.takeback.desk.diff(self, entry.changes, timeline_rows.details(entry))
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if self.stands and message.number == self.takeback.diff_number:
+        if self.stands and message.number == self.takeback.desk.diff_number:
             self.query_one("#diff", DiffPane).show(message.lines)
 
     def action_undo_here(self) -> None:
@@ -126,15 +118,7 @@ class TimelineScreen(BaseScreen):
 
     def back(self) -> bool:
         rows = self.query_one("#rows", RowList)
-        if rows.has_focus:
-            return False
-        rows.focus()
-        return True
-
-
-def _folder(root: bytes) -> str:
-    """The project's folder, the home folder shortened."""
-    home = os.fsencode(os.path.expanduser("~"))
-    if root.startswith(home.rstrip(b"/") + b"/"):
-        return "~" + safe(root[len(home.rstrip(b"/")) :])
-    return safe(root)
+        if self.query_one("#diff", DiffPane).has_focus:
+            rows.focus()
+            return True
+        return super().back()

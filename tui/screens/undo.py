@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
@@ -23,7 +21,6 @@ from takeback.tui.choice import Choice
 from takeback.tui.messages import Applied, Diffed, Planned
 from takeback.tui.screens.base import BREAKPOINTS, STATUS, BaseScreen
 from takeback.tui.screens.diff import DiffScreen
-from takeback.tui.widgets.bindings import bindings
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList
@@ -39,7 +36,6 @@ class UndoScreen(BaseScreen):
     keys_of = "undo"
     holds = True
     CSS_PATH = "undo.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("undo")
 
     def __init__(self, request: Request) -> None:
         super().__init__()
@@ -69,7 +65,7 @@ class UndoScreen(BaseScreen):
 
     def _plan(self, request: Request) -> None:
         self._tb_number += 1
-        self.takeback.plan(self, request, self._tb_number, lambda: self._tb_number)
+        self.takeback.desk.plan(self, request, self._tb_number, lambda: self._tb_number)
 
     # --- What came of it ---------------------------------------------------------------------
 
@@ -168,7 +164,7 @@ class UndoScreen(BaseScreen):
         self.query_one("#detail", TextLine).say(": ".join(part for part in parts if part))
         if self.has_class("-wide"):
             changes, said = self._changes(row)
-            self.takeback.diff(self, changes, said)
+            self.takeback.desk.diff(self, changes, said)
 
     def _changes(self, row: Row) -> tuple[tuple[Change, ...], tuple[str, ...]]:
         """What would happen to the files of a row, from now to afterwards."""
@@ -186,7 +182,7 @@ class UndoScreen(BaseScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if self.stands and message.number == self.takeback.diff_number:
+        if self.stands and message.number == self.takeback.desk.diff_number:
             self.query_one("#diff", DiffPane).show(message.lines or diffs.note(""))
 
     # --- Keys --------------------------------------------------------------------------------
@@ -266,7 +262,7 @@ class UndoScreen(BaseScreen):
             return
         self._tb_applying = True
         self.say("Working…")
-        self.takeback.apply(self, found.plan, self._tb_turns)
+        self.takeback.desk.apply(self, found.plan, self._tb_turns)
 
     def action_overwrite(self) -> None:
         """Plan again with the files in conflict taken back whole, or without."""

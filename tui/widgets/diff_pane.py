@@ -8,13 +8,11 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from takeback.tui.diffs import Line
-from takeback.tui.widgets.bindings import bindings
 from takeback.tui.widgets.cells import cell_len, fit
 
 _SIGNS = {"added": "+", "removed": "-", "same": " "}
@@ -41,7 +39,6 @@ class DiffPane(ScrollView, can_focus=True):
         & .diff--removed { color: $tb-removed; background: $tb-removed-ground; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings("diff")
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)

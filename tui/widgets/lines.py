@@ -28,35 +28,62 @@ class TextLine(Static):
 
 
 class HeadLine(Widget):
-    """The product and the folder at the left, what is open at the right."""
+    """The product, the folder and the screens; what is open at the right."""
 
     DEFAULT_CSS = """
-    HeadLine { height: 1; background: $panel; color: $foreground; }
+    HeadLine {
+        height: 1; background: $panel; color: $foreground;
+        link-style: none; link-color: $tb-muted; link-background: $panel;
+    }
     """
 
-    def __init__(self, left: str, id: str | None = None) -> None:
+    def __init__(self, folder: str, screen: str, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._tb_left = left
+        self._tb_folder = folder
+        self._tb_screen = screen
         self._tb_right: Sequence[str] = ()
+
+    def rename(self, folder: str) -> None:
+        """Another project is open."""
+        if folder != self._tb_folder:
+            self._tb_folder = folder
+            self.refresh()
 
     def say(self, right: Sequence[str]) -> None:
         """Show these at the right; the first ones are left out where there is no room."""
         self._tb_right = right
         self.refresh()
 
+    def _tabs(self, wide: bool) -> list[Content]:
+        tabs = []
+        for name, (key, long, short) in keys.MAIN.items():
+            text = f"{key} {long if wide else short}"
+            if name == self._tb_screen:
+                tabs.append(Content.assemble((f"[{text}]", "bold $primary")))
+            else:
+                click = Style.from_meta({"@click": f"app.go('{name}')"})
+                tabs.append(Content(f" {text} ").stylize(click))
+        return tabs
+
     def render(self) -> Content:
         width = self.size.width
+        tabs = self._tabs(width >= 100)
+        room = width - 12 - sum(tab.cell_length for tab in tabs)
         parts = list(self._tb_right)
-        while parts and cell_len("  ".join(parts)) > width - 13 - min(24, cell_len(self._tb_left)):
+        while parts and cell_len("  ".join(parts)) + 1 > room - min(24, cell_len(self._tb_folder)):
             parts.pop(0)
-        right = "  ".join(parts) + " "
-        room = max(0, width - cell_len(right) - 13)
-        folder = fit(self._tb_left, room, keep_end=True) + "  "
-        return Content.assemble((" takeback  ", "bold $primary"), Content(folder), Content(right))
+        right = "".join(f"  {part}" for part in parts) + " "
+        folder = fit(self._tb_folder, max(0, room - cell_len(right)), keep_end=True)
+        return Content.assemble(
+            (" takeback  ", "bold $primary"), Content(folder), *tabs, Content(right)
+        )
 
 
 class KeyLine(Widget):
-    """The keys of a screen as the table names them; each can be clicked."""
+    """The keys of a screen as the table names them; each can be clicked.
+
+    While the engine works for longer than a moment, it says so in their place.
+    """
 
     DEFAULT_CSS = """
     KeyLine {
@@ -68,16 +95,27 @@ class KeyLine(Widget):
     def __init__(self, screen: str, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tb_screen = screen
+        self._tb_busy = ""
+
+    def busy(self, text: str) -> None:
+        """Show what is being done; "" shows the keys again."""
+        if text != self._tb_busy:
+            self._tb_busy = text
+            self.refresh()
 
     def render(self) -> Content:
+        if self._tb_busy:
+            return Content.assemble((f" {self._tb_busy}", "bold $tb-running"))
         parts: list[Content] = [Content(" ")]
         left = self.size.width - 1
+        main = self._tb_screen in keys.MAIN
         common = [key for key in keys.of_screen(self._tb_screen) if key.scope == "common"]
         own = [key for key in keys.of_screen(self._tb_screen) if key.scope == self._tb_screen]
+        own += [key for key in keys.of_screen(self._tb_screen) if key.scope == "filter"]
         for key in [*own, *common]:
-            if not key.short or (self._tb_screen != "timeline" and key.keys.startswith("ctrl+x")):
+            if not key.short or (not main and key.keys.startswith("ctrl+x")):
                 continue
-            if self._tb_screen == "timeline" and key.keys == "escape":
+            if main and key.keys == "escape":
                 continue
             first = keys.shown(key.keys.split(",")[0])
             length = cell_len(first) + cell_len(key.short) + 3

@@ -12,14 +12,12 @@ from typing import ClassVar, Literal
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from takeback.tui.glyphs import UNICODE, Glyphs
-from takeback.tui.widgets.bindings import bindings
 from takeback.tui.widgets.cells import cell_len, fit
 
 Role = Literal[
@@ -91,7 +89,6 @@ class RowList(ScrollView, can_focus=True):
         & .row--blurred { background: $boost; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     class Moved(Message):
         """The cursor is on another row, or the list was filled."""

@@ -1,0 +1,184 @@
+"""Engine calls of the app: in a thread, one at a time, each answered with a message.
+
+A call that takes longer than a moment is shown in the line of keys with its time, and `esc` cancels
+it; what was begun and cannot be left half done says so instead.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from takeback.engine.errors import TakebackError
+from takeback.engine.model import Change, Plan, Request, Session, Turn
+from takeback.tui import diffs
+from takeback.tui.failures import as_error
+from takeback.tui.messages import Applied, Diffed, Planned
+
+if TYPE_CHECKING:
+    from takeback.engine.project import Project
+    from takeback.tui.app import TakebackApp
+
+SHOW_AFTER = 0.1
+"""Seconds until a call is shown: shorter ones would only flicker."""
+
+
+class Stopped(TakebackError):
+    """The user cancelled a call; its answer does not count."""
+
+
+@dataclass(slots=True)
+class Task:
+    """A call that is being made.
+
+    Attributes:
+        what: in words, as "Planning".
+        since: monotonic seconds.
+        can_stop: whether it may be cancelled.
+        stopped: it was.
+    """
+
+    what: str
+    since: float
+    can_stop: bool
+    stopped: bool = False
+
+
+class Desk:
+    """Takes the calls of the screens and makes them one after the other.
+
+    Attributes:
+        diff_number: the newest diff that was asked for; answers to older ones do not count.
+    """
+
+    def __init__(self, app: TakebackApp) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._task: Task | None = None
+        self.diff_number = 0
+
+    @property
+    def _project(self) -> Project:
+        return self._app.project
+
+    @property
+    def idle(self) -> bool:
+        return not self._lock.locked()
+
+    def call(
+        self,
+        target: MessagePump,
+        what: str,
+        call: Callable[[], Message],
+        failed: Callable[[BaseException], Message],
+        *,
+        stale: Callable[[], bool] = lambda: False,
+        can_stop: bool = True,
+    ) -> None:
+        """Make a call in a thread and post what it answers.
+
+        Args:
+            what: what is done, for the line that shows it.
+            stale: whether the answer is no longer wanted; asked when it is this call's turn.
+        """
+
+        def run() -> None:
+            with self._lock:
+                if stale():
+                    return
+                task = self._task = Task(what, time.monotonic(), can_stop)
+                try:
+                    answer = call()
+                    if task.stopped:
+                        answer = failed(Stopped(f"{what} was cancelled. Nothing was changed."))
+                except Exception as error:
+                    if os.environ.get("TAKEBACK_DEBUG") == "1":
+                        self._app.log.error(repr(error))
+                    answer = failed(error)
+                finally:
+                    self._task = None
+            target.post_message(answer)
+
+        self._app.run_worker(run, thread=True, exit_on_error=False)
+        self._app.show_work()
+
+    def words(self) -> str:
+        """What is being done, once it takes longer than a moment; else nothing."""
+        task = self._task
+        took = time.monotonic() - task.since if task is not None else 0.0
+        if task is None or took < SHOW_AFTER:
+            return ""
+        stop = "cancelling" if task.stopped else "esc cancels" if task.can_stop else ""
+        return f"{task.what}  {took:.1f} s  {stop}".rstrip()
+
+    def stop(self) -> bool:
+        """Cancel the call that is shown; whether there was one that can be."""
+        task = self._task
+        if task is None or not task.can_stop or task.stopped or not self.words():
+            return False
+        task.stopped = True
+        return True
+
+    # --- The calls that several screens make -------------------------------------------------
+
+    def plan(
+        self, target: MessagePump, request: Request, number: int, newest: Callable[[], int]
+    ) -> None:
+        """Make a plan; the target gets `Planned`."""
+
+        def call() -> Message:
+            plan = self._project.plan(request)
+            return Planned(number, plan, _turns(self._project.sessions(counts=True)))
+
+        self.call(
+            target,
+            "Planning",
+            call,
+            lambda error: Planned(number, None, (), as_error(error)),
+            stale=lambda: number != newest(),
+        )
+
+    def apply(self, target: MessagePump, plan: Plan, turns: Sequence[Turn]) -> None:
+        """Carry a plan out; the target gets `Applied`."""
+        self.call(
+            target,
+            "Working",
+            lambda: Applied(self._project.apply(plan), turns),
+            lambda error: Applied(None, turns, as_error(error)),
+            can_stop=False,
+        )
+
+    def diff(self, target: MessagePump, changes: Sequence[Change], details: Sequence[str]) -> None:
+        """Make a diff; the target gets `Diffed`.
+
+        Args:
+            details: what is shown where there is no difference.
+        """
+        self.diff_number += 1
+        number = self.diff_number
+        if not changes:
+            target.post_message(Diffed(number, diffs.note(*details)))
+            return
+
+        def call() -> Message:
+            found = diffs.parse(self._project.diff(changes))
+            return Diffed(number, found or diffs.note(*details))
+
+        def failed(error: BaseException) -> Message:
+            found = as_error(error)
+            return Diffed(number, diffs.note(*details, found.message, found.hint))
+
+        self.call(target, "Comparing", call, failed, stale=lambda: number != self.diff_number)
+
+
+def _turns(sessions: Iterable[Session]) -> tuple[Turn, ...]:
+    """Every turn, by number."""
+    found = [turn for session in sessions for turn in session.turns]
+    return tuple(sorted(found, key=lambda turn: turn.n))
