@@ -78,7 +78,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a turn (or step, or call) did to one path."""
+    """What a turn (or step, or call, or a set of turns) did to one path.
+
+    Attributes:
+        note: what is worth saying about the difference itself, in words, or "".
+    """
 
     path: bytes
     before: FileState
@@ -91,6 +95,7 @@ class Change:
     minus: int | None = None
     binary: bool = False
     made_dirs: tuple[bytes, ...] = ()
+    note: str = ""
 
     @property
     def origin(self) -> Literal["agent-edited", "unknown"]:

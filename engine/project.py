@@ -44,10 +44,11 @@ from takeback.engine.record.recorder import Begun, Recorder
 from takeback.engine.record.snapshot import Snapshotter, git_entry
 from takeback.engine.store import paths
 from takeback.engine.store.store import Store
-from takeback.engine.timeline import events, numbers, timeline
+from takeback.engine.timeline import events, net, numbers, timeline
 from takeback.engine.undo import oplog, prepare
 from takeback.engine.undo.ground import Ground
 from takeback.engine.undo.operate import as_sentence, leave_alone, operate
+from takeback.engine.undo.target import find_turn
 from takeback.engine.upkeep import recover as recovery
 
 if TYPE_CHECKING:
@@ -277,6 +278,16 @@ class Project:
                     picked = timeline.pick(turn.changes, lambda s: item.id in s.call_ids)
                     return tuple(self._count(picked))
         return ()
+
+    def net_changes(self, turn_ids: Sequence[str]) -> tuple[Change, ...]:
+        """What some turns did together, with numbers of lines; see `net.net`.
+
+        Raises:
+            UsageError: an unknown turn.
+        """
+        sessions = self.sessions()
+        turns = [find_turn(sessions, name) for name in turn_ids]
+        return tuple(self._count(net.net(turns)))
 
     def diff(self, changes: Sequence[Change]) -> bytes:
         """A git patch of changes, as `git apply` takes it.
