@@ -249,12 +249,15 @@ class Scanner:
     def _sort_folders(self, top: int, dirty: list[bytes]) -> None:
         """Tell the folders whose stat is as it was from those to list again."""
         look, is_dir = os.stat, stat.S_ISDIR
-        # What could not be read is looked for again: no folder's stat tells when it can.
-        again = {
-            path.rstrip(b"/").rpartition(b"/")[0]
+        # What could not be read is looked for again, with all below it: no folder's stat tells when
+        # it can.
+        unread = [
+            path.rstrip(b"/")
             for path, (reason, _) in self.state.left_out.items()
             if reason == "unreadable"
-        }
+        ]
+        again = {path.rpartition(b"/")[0] for path in unread}
+        below = tuple(path + b"/" for path in unread)
         for path, known in self.state.folders.items():
             try:
                 st = look(path or b".", dir_fd=top, follow_symlinks=False)
@@ -271,6 +274,7 @@ class Scanner:
                 and known.ino == st.st_ino
                 and known.mode == st.st_mode
                 and path not in again
+                and not (path + b"/").startswith(below)
             ):
                 self._folders[path] = known
             else:

@@ -3,7 +3,7 @@
 Two files: the *base* (every captured file when it was last renewed, with the stat index that git
 compares), rarely written, and the *state* (what differs from the base, the folders, what is left
 out), written when a scan found something. Both carry a checksum; a file that does not match is as
-good as none.
+good as none. Git reads an index that was cut off without a word, so its size is kept in the state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from takeback.engine.store.store import write_file
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
 
-_MAGIC = b"takeback scan 2\n"
+_MAGIC = b"takeback scan 3\n"
 _SETTLED_NS = 2_000_000_000
 _RECORD = struct.Struct("<IqqqQII20s")
 
@@ -96,6 +96,7 @@ class ScanState:
         tracked: the names in the user's index, kept in memory only.
         looked_ns: when the scan that made this state began; 0 when it was loaded.
         rule_files: every ``.gitignore`` that was met, ignored ones too, with its bytes.
+        index_size: how many bytes the base's index has.
     """
 
     def __init__(self) -> None:
@@ -112,6 +113,7 @@ class ScanState:
         self.tracked: list[bytes] | None = None
         self.looked_ns = 0
         self.rule_files: dict[bytes, bytes] = {}
+        self.index_size = 0
 
     def find(self, path: bytes) -> Entry | None:
         """The captured file at a path."""
@@ -199,11 +201,15 @@ def load(store: Store) -> ScanState | None:
         state.excludes,
         state.tracked_sig,
         state.rule_files,
+        state.index_size,
     ) = data
     state.overlay = {k: v if v is None else Entry(*v) for k, v in overlay.items()}
     state.folders = {k: Folder(*v) for k, v in folders.items()}
     base, index = _names(store, state.generation)
-    if not os.path.exists(base) or not os.path.exists(index):
+    try:
+        if not os.path.exists(base) or os.stat(index).st_size != state.index_size:
+            return None
+    except FileNotFoundError:
         return None
     state.base = Base(base)
     return state
@@ -222,6 +228,7 @@ def save(store: Store, state: ScanState) -> None:
         state.excludes,
         state.tracked_sig,
         state.rule_files,
+        state.index_size,
     )
     write_file(os.path.join(store.scan_dir, b"state"), _dump(data), temp=store.temp)
 
@@ -250,6 +257,7 @@ def renew_base(store: Store, state: ScanState) -> None:
     text = format_index(
         (path, StatLike(*unpack_entry(entries[path])[:7])) for path in sorted(entries)
     )
+    state.index_size = len(text)
     write_file(index, text, temp=store.temp)
     # Git hashes every file that is as young as the index: an index from the far future has none.
     os.utime(index, (4_000_000_000, 4_000_000_000))

@@ -333,7 +333,10 @@ class Store:
         write_file(self.path(name), data, durable, self.temp)
 
     def sweep(self) -> None:
-        """Remove what killed writers left. Needs the lock: nobody else is writing."""
+        """Remove what killed writers left, and make folders again that may be deleted.
+
+        Needs the lock: nobody else is writing.
+        """
         for folder in (self.temp, os.path.join(self.git_dir, b"objects/pack")):
             try:
                 names = os.listdir(folder)
@@ -349,6 +352,7 @@ class Store:
                 elif folder == self.temp or name.startswith((b"tmp_", b".tmp-")):
                     os.unlink(path)
         make_private(os.path.join(self.git_dir, b"refs"))
+        make_private(self.scan_dir)
 
     def close(self) -> None:
         self.objects.close()
