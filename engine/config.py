@@ -73,8 +73,8 @@ class Config(Frozen):
     roots: tuple[str, ...] = ()
     allow_roots: tuple[str, ...] = ()
     tell_agent: bool = True
-    theme: str = "takeback-dark"
-    glyphs: str = "unicode"
+    theme: str = "auto"
+    glyphs: str = "auto"
     keys: str = ""
     ignored: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class Config(Frozen):
 _CHOICES = {
     "default_select": ("agent", "agent+during-call", "all"),
     "restore_mtime": ("exact", "now"),
-    "glyphs": ("unicode", "ascii"),
+    "glyphs": ("auto", "unicode", "ascii"),
 }
 _LISTS = ("undo_skip", "roots", "allow_root")
 _FOLDERS = ("roots", "allow_root")
@@ -158,7 +158,7 @@ def default_of(key: str) -> Any:
     return getattr(Config(), "allow_roots" if key == "allow_root" else key)
 
 
-def _bytes_of(path: bytes) -> bytes | None:
+def read_bytes(path: bytes) -> bytes | None:
     """What a settings file holds, None where there is none; never waits for a pipe's writer.
 
     Raises:
@@ -185,7 +185,7 @@ def _read(path: bytes) -> tuple[dict[str, Any], bytes] | None:
     """
     shown = repr(os.fsdecode(path))
     try:
-        data = _bytes_of(path)
+        data = read_bytes(path)
     except OSError as error:
         raise ConfigError(
             f"The settings file {shown} cannot be read: {error.strerror}. {_NOTHING}",

@@ -6,6 +6,7 @@ Every call of the engine runs in a worker thread, one at a time, and answers wit
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -21,6 +22,7 @@ from textual.widgets import Input
 from takeback.engine.config import config_dir
 from takeback.engine.model import Request
 from takeback.tui import chords, glyphs, keys, screens, theming
+from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
 from takeback.tui.failures import as_error
 from takeback.tui.messages import Loaded, Record, Said
@@ -28,6 +30,8 @@ from takeback.tui.screens.base import BaseScreen
 from takeback.tui.screens.help import HelpScreen
 from takeback.tui.screens.main import MainScreen
 from takeback.tui.screens.undo import UndoScreen
+from takeback.tui.terminal import Terminal
+from takeback.tui.text import safe
 from takeback.tui.widgets.which_key import WhichKey
 from takeback.tui.work import Desk
 
@@ -58,10 +62,15 @@ class TakebackApp(App[None]):
         Binding("ctrl+q", "quit", "quit", show=False, priority=True)
     ]
 
-    def __init__(self, project: Project, said: Sequence[str] = ()) -> None:
-        super().__init__()
+    def __init__(
+        self, project: Project, said: Sequence[str] = (), terminal: Terminal = terminals.FULL
+    ) -> None:
+        # Without colours Textual would show greys, unless they are left to the terminal.
+        super().__init__(ansi_color=True if terminal.colors == "none" else None)
         self.project = project
-        self.glyphs = glyphs.named(project.config.glyphs)
+        self.terminal = terminal
+        self.themes = theming.load(os.path.join(config_dir(), b"themes"))
+        self.glyphs = glyphs.named(project.config.glyphs, terminal.unicode)
         self.desk = Desk(self)
         self.record: Record | None = None
         self.session_id = ""
@@ -89,18 +98,16 @@ class TakebackApp(App[None]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return theming.defaults()
 
+    def show_theme(self, name: str) -> None:
+        """Show a theme, in the colours that the terminal has."""
+        self.register_theme(theming.adapted(self.themes.all[name], self.terminal))
+        self.theme = name
+
     def on_mount(self) -> None:
-        folder = os.path.join(os.fsdecode(config_dir()), "themes")
-        found, said = theming.load(folder)
-        for theme in found:
-            self.register_theme(theme)
         wanted = self.project.config.theme
-        if wanted in self.available_themes:
-            self.theme = wanted
-        else:
-            self.theme = theming.DEFAULT
-            said.append(f"There is no theme {wanted!r}: {theming.DEFAULT} is shown.")
-        self._tb_said += said
+        name, said = theming.chosen(wanted, self.themes.all, self.terminal)
+        self.show_theme(name)
+        self._tb_said += [text for text in (said, *self.themes.wrong) if text]
         self._tb_work = self.set_interval(0.1, self._show_work, pause=True)
         self.push_screen("timeline")
         self.set_interval(_FOLLOW_EVERY, self._follow)
@@ -114,10 +121,9 @@ class TakebackApp(App[None]):
             self.load()
 
     def action_themes(self) -> None:
-        own = sorted(name for name in self.available_themes if not name.startswith("textual"))
-        at = own.index(self.theme) if self.theme in own else -1
-        self.theme = own[(at + 1) % len(own)]
-        self.say(f"Theme {self.theme}, until the app is closed.")
+        names = list(self.themes.all)
+        self.show_theme(names[(names.index(self.theme) + 1) % len(names)])
+        self.say(f"Theme {safe(self.theme)}, until the app is closed.")
 
     # --- The engine --------------------------------------------------------------------------
 
@@ -425,7 +431,11 @@ def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> N
 
     listener = Listener(note)
     project = Project.open(folder, data_dir, notify=listener)
-    app = TakebackApp(project, project.begin_command())
+    if not os.environ.get("NO_COLOR", "on"):
+        # Set to nothing it means nothing; Textual takes it for a wish all the same.
+        del os.environ["NO_COLOR"]
+    encoding = getattr(sys.__stderr__, "encoding", "") or ""
+    app = TakebackApp(project, project.begin_command(), terminals.look(os.environ, encoding))
     listener.tell = lambda text: app.post_message(Said(text))
     try:
         app.run()

@@ -31,6 +31,10 @@ UNICODE = Glyphs()
 ASCII = Glyphs("*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-")
 
 
-def named(name: str) -> Glyphs:
-    """The set that the setting ``glyphs`` names."""
-    return ASCII if name == "ascii" else UNICODE
+def named(name: str, unicode: bool = True) -> Glyphs:
+    """The set that the setting ``glyphs`` names.
+
+    Args:
+        unicode: whether the terminal shows more than ASCII, for "auto".
+    """
+    return ASCII if name == "ascii" or (name == "auto" and not unicode) else UNICODE

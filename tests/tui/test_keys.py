@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.tui import chords, diffs, keys, theming
+from takeback.tui import chords, diffs, keys
 from takeback.tui.chords import Chords
 from takeback.tui.keys import Key, KeyClash
 from takeback.tui.widgets.cells import cell_len, fit
@@ -71,21 +71,3 @@ def test_a_patch_as_lines() -> None:
         ("file", "pic  (binary, not shown)"),
     ]
     assert [line.new for line in lines if line.kind == "added"] == [1, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
-        ("name = ", "TOML"),
-        ("dark = true", "name"),
-        ('name = "x"\n[colors]\nprimary = "#fff"\nprimery = "#fff"', "primery"),
-        ('name = "x"\n[colors]\nprimary = "blurple"', "colors.primary"),
-        ('name = "x"\n[colors]\nprimary = 3', "colors.primary"),
-        ('name = "x"\n[colors]\nprimary = "#fff"\n[variables]\ntb-agnt = "#fff"', "tb-agnt"),
-    ],
-)
-def test_a_wrong_theme_names_its_file_and_key(text: str, word: str) -> None:
-    with pytest.raises(theming.ThemeError) as caught:
-        theming.parse(text, "mine.toml")
-    assert "mine.toml" in caught.value.message
-    assert word in caught.value.message

@@ -19,6 +19,7 @@ from textual.strip import Strip
 
 from takeback.tui.glyphs import UNICODE, Glyphs
 from takeback.tui.widgets.cells import cell_len, fit
+from takeback.tui.widgets.styles import style_of
 
 Role = Literal[
     "", "agent", "unknown", "undone", "warning", "conflict", "muted", "added", "removed", "title",
@@ -85,8 +86,10 @@ class RowList(ScrollView, can_focus=True):
         & .row--removed { color: $tb-removed; }
         & .row--running { color: $tb-running; }
         & .row--title { text-style: bold; }
-        & .row--cursor { background: $tb-cursor; color: $tb-cursor-text; }
-        & .row--blurred { background: $boost; }
+        & .row--cursor {
+            background: $tb-cursor; color: $tb-cursor-text; text-style: $tb-cursor-style;
+        }
+        & .row--blurred { background: $boost; text-style: $tb-blurred-style; }
     }
     """
 
@@ -235,8 +238,7 @@ class RowList(ScrollView, can_focus=True):
         key = tuple(names)
         found = self._tb_styles.get(key)
         if found is None:
-            # Not the partial style: that one has no background.
-            found = self._tb_styles[key] = self.get_visual_style(*names).rich_style
+            found = self._tb_styles[key] = style_of(self, *names)
         return found
 
     def _widths(self, room: int) -> tuple[int, ...]:
