@@ -344,6 +344,19 @@ def test_a_file_that_cannot_be_read_is_not_gone(bed: Bed, disk: Disk, number: in
         assert set(bed.evidence().values()) == {"no-record"}
 
 
+def test_a_known_file_whose_stat_fails_is_not_gone(bed: Bed, disk: Disk) -> None:
+    time.sleep(0.05)  # Its folder is not listed again, so the file is asked by itself.
+    with bed.turn():
+        pass
+    bed.begin()
+    with disk.failing("lstat", "h"), bed.shell():
+        pass
+    bed.end()
+    assert bed.changes() == {}
+    assert bed.missing() == {"h": "unreadable"}
+    assert captured(bed) == {"h", "sub/deep/g", "sub/f"}
+
+
 def test_what_stands_at_a_known_path_below_a_failing_folder_is_unknown(
     bed: Bed, disk: Disk
 ) -> None:
@@ -518,7 +531,9 @@ def test_what_a_broken_off_scan_found_is_found_again(
                 snapshots.take()
         if error is not Killed:
             with bed.store().lock:
-                assert snapshots.take().tree is not None
+                tree = snapshots.take().tree
+            assert tree is not None
+            assert set(list_tree(bed.store(), tree)) == {b"f", b"made"}
     bed.end()
     wanted = {"f": ("file", "file"), "gone": ("file", "absent"), "made": ("absent", "file")}
     assert shown(bed.changes()) == wanted
