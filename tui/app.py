@@ -156,16 +156,26 @@ class TakebackApp(App[None]):
         self._tb_prepared += 1
         number = self._tb_prepared
 
+        first = self.record is None
+
         def call() -> Message:
+            if first and screen.keys_of == "timeline":
+                glimpse = Record(self.project.glimpse(), partial=True)
+                if glimpse.sessions:
+                    self.post_message(Loaded(glimpse, screen.keys_of, screen.prepare(glimpse)))
             record = read()
             return Loaded(record, screen.keys_of, screen.prepare(record))
 
         self.desk.call(self, "Reading", call, _sentence, stale=lambda: number != self._tb_prepared)
 
     def on_loaded(self, message: Loaded) -> None:
-        self.record = message.record
+        if self.record is None or not message.record.partial:
+            self.record = message.record
         screen = self.main
-        if screen is None or screen.keys_of != message.screen:
+        if screen is None:
+            return
+        if screen.keys_of != message.screen:
+            self.prepare()
             return
         screen.loaded(message.record, message.prepared)
         if self._tb_said:

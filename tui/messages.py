@@ -19,10 +19,13 @@ class Record:
     Attributes:
         sessions: oldest first.
         operations: oldest first.
+        partial: only the newest turns of one session, without numbers of lines: a first look while
+            the rest is read.
     """
 
     sessions: tuple[Session, ...] = ()
     operations: tuple[Operation, ...] = ()
+    partial: bool = False
 
     @property
     def turns(self) -> tuple[Turn, ...]:

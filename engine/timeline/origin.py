@@ -7,10 +7,11 @@ bound it in time, and the shell calls that ran in that time are its evidence.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from takeback.engine.model import (
     PRECEDENCE,
@@ -49,6 +50,7 @@ class Index:
             if not call.is_window:
                 for path in call.pre:
                     self.edits[path].append(call)
+        self._spans: dict[bytes, tuple[list[int], list[int]]] = {}
         self.turn_of = {turn.id: turn for turn in log.turns}
         self.inner: dict[str, list[RawTurn]] = defaultdict(list)
         for turn in log.turns:
@@ -62,6 +64,22 @@ class Index:
             | {t.seq for t in log.turns if t.begin.get("tree")}
             | {t.end_seq for t in log.turns if t.end is not None and t.end.get("tree")}
         )
+
+    def edits_within(self, path: bytes, begin: int, end: int) -> list[RawCall]:
+        """The edit calls of a path that ran at any time between two events.
+
+        A path that every turn edits would make this quadratic without the two bisections: the calls
+        stand in order of begin, and no call before the first one found ended late enough.
+        """
+        calls = self.edits.get(path, [])
+        if not calls:
+            return calls
+        spans = self._spans.get(path)
+        if spans is None:
+            ends = accumulate((call.done_seq or FOREVER for call in calls), max)
+            spans = self._spans[path] = [call.seq for call in calls], list(ends)
+        low, high = bisect_right(spans[1], begin), bisect_left(spans[0], end)
+        return [call for call in calls[low:high] if (call.done_seq or FOREVER) > begin]
 
     def last_scan(self, seq: int) -> int:
         at = bisect_left(self.scans, seq)
@@ -131,11 +149,7 @@ def _walk(
     An edit call is two looks: what it found when it began, what it left when it ended. Its step
     leads from what stood just before its end, so that calls which overlap are told apart.
     """
-    edits = [
-        call
-        for call in index.edits.get(path, [])
-        if call.seq < turn.end_seq and (call.done_seq or FOREVER) > turn.seq
-    ]
+    edits = index.edits_within(path, turn.seq, turn.end_seq)
     points: list[tuple[int, _Point]] = []
     for call in edits:
         points.append((call.seq, _Point(call.pre[path], begins=call)))

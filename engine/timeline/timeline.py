@@ -50,17 +50,23 @@ def build(
     operations: Sequence[Operation],
     running: set[str],
     counts: Counts | None = None,
+    newest: int = 0,
 ) -> tuple[Session, ...]:
     """Every session with its turns, oldest first.
 
     Args:
         running: ids of the turns that are open.
         counts: fills in the numbers of lines, when they are wanted.
+        newest: only so many turns, the newest ones of the session that began one last; 0 for all.
     """
     _close_lost_turns(log, running)
     index = origin.Index(log)
     undone = standing(operations)
-    built = [_session(store, index, raw, undone, running) for raw in log.sessions]
+    wanted = [(raw, raw.turns) for raw in log.sessions]
+    if newest:
+        last = max(log.sessions, key=lambda raw: max((t.n for t in raw.turns), default=0))
+        wanted = [(last, last.turns[-newest:])]
+    built = [_session(store, index, raw, turns, undone, running) for raw, turns in wanted]
     hidden = {raw.id for raw in log.sessions if any(turn.id in index.inner for turn in raw.turns)}
     sessions = [session for session in built if session.turns or session.id not in hidden]
     if counts is None:
@@ -115,10 +121,11 @@ def _session(
     store: Store,
     index: origin.Index,
     raw: RawSession,
+    wanted: Sequence[RawTurn],
     undone: set[tuple[str, bytes]],
     running: set[str],
 ) -> Session:
-    built = [_turn(store, index, turn, undone, running) for turn in raw.turns]
+    built = [_turn(store, index, turn, undone, running) for turn in wanted]
     # A run whose agent recorded turns of its own is shown only for what these do not hold.
     turns = tuple(turn for turn in built if turn.changes or turn.id not in index.inner)
     state = "complete"

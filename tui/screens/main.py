@@ -55,9 +55,11 @@ class MainScreen(BaseScreen):
     def loaded(self, record: Record, prepared: object) -> None:
         """The record was read."""
         if self.stands:
-            first, self._tb_record = self._tb_record is None, record
+            before, self._tb_record = self._tb_record, record
             self.query_one("#head", HeadLine).rename(folder_words(self.takeback.project.root))
-            if first:
+            if record.partial:
+                self.say("Reading what came before…")
+            elif before is None or before.partial:
                 self.say("")
             self.show(prepared)
 
