@@ -1,29 +1,135 @@
-"""Every session of the project."""
+"""Every session: of this project, or of all projects."""
 
 from __future__ import annotations
 
 import time
-from typing import cast
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import ClassVar, cast
 
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from takeback.engine.model import Request
 from takeback.tui import session_rows
 from takeback.tui.messages import Record
-from takeback.tui.screens.main import MainScreen
-from takeback.tui.widgets.row_list import Row, RowList
+from takeback.tui.screens.base import STATUS
+from takeback.tui.screens.main import MainScreen, folder_words
+from takeback.tui.session_rows import SORTS, Sort, Summary, Where
+from takeback.tui.widgets.filter_line import FilterLine
+from takeback.tui.widgets.lines import KeyLine, TextLine
+from takeback.tui.widgets.row_list import Row, RowList, Span
+
+_AGE_EVERY = 20.0
+"""Seconds after which "2m ago" is said anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the screen shows.
+
+    Attributes:
+        known: every session by the key of its row.
+        about: the line above the list.
+    """
+
+    rows: list[Row]
+    known: dict[str, Summary]
+    about: str
 
 
 class SessionsScreen(MainScreen):
-    """The sessions, newest first."""
+    """The sessions with what became of them; enter opens one."""
 
     keys_of = "sessions"
-    CSS_PATH = "main.tcss"
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["main.tcss", "sessions.tcss"]
 
-    def prepare(self, record: Record) -> list[Row]:
-        return session_rows.rows(
-            record.sessions, self.takeback.glyphs, time.time_ns(), self.filter_words
+    def __init__(self) -> None:
+        super().__init__()
+        self.VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
+        self._tb_sort: Sort = "newest"
+        self._tb_known: dict[str, Summary] = {}
+        self._tb_read: tuple[Record | None, tuple[Summary, ...]] = (None, ())
+        self._tb_wide = False
+
+    def compose(self) -> ComposeResult:
+        yield self.head()
+        yield TextLine(id="about")
+        yield FilterLine(id="filter")
+        yield RowList(self.takeback.glyphs, id="rows")
+        yield Static(id="session", markup=False)
+        yield TextLine("Reading…", id=STATUS)
+        yield KeyLine(self.keys_of, id="keys")
+
+    def on_mount(self) -> None:
+        self.set_interval(_AGE_EVERY, self._age)
+
+    def _age(self) -> None:
+        """Say anew how long ago everything was."""
+        if self.takeback.screen is self and self.takeback.desk.idle:
+            self.takeback.prepare()
+
+    def on_resize(self) -> None:
+        wide = self.has_class("-wide")
+        if wide != self._tb_wide and self._tb_record is not None:
+            self.takeback.prepare()
+        self._tb_wide = wide
+        if self.stands:
+            self._show()
+
+    # --- Rows --------------------------------------------------------------------------------
+
+    def prepare(self, record: Record) -> Shown:
+        now = time.time_ns()
+        found = list(self._summaries(record))
+        words = self.filter_words
+        matching = session_rows.matching(found, words)
+        rows = session_rows.rows(
+            matching, self.takeback.glyphs, now, sort=self._tb_sort, wide=self.has_class("-wide")
         )
+        if not matching:
+            said = session_rows.empty(len(found), words, False)
+            rows.insert(0, Row("empty", (Span(said, "muted"),), still=True))
+        about = session_rows.headline(len(matching), len(found), words, self._tb_sort, 0)
+        return Shown(rows, {one.key: one for one in matching}, about)
+
+    def _summaries(self, record: Record) -> tuple[Summary, ...]:
+        """The sessions of the open project, counted once for each record."""
+        if self._tb_read[0] is not record:
+            place = self.takeback.project.place
+            where = Where(place.path, folder_words(place.path), place.git is not None)
+            found = session_rows.summaries(record.sessions, record.operations, where)
+            self._tb_read = (record, found)
+        return self._tb_read[1]
 
     def show(self, prepared: object) -> None:
-        self.query_one("#rows", RowList).fill(cast("list[Row]", prepared))
+        shown = cast("Shown", prepared)
+        self._tb_known = shown.known
+        self.query_one("#about", TextLine).say(shown.about)
+        self.query_one("#rows", RowList).fill(shown.rows)
+        self._show()
+
+    def on_row_list_moved(self, message: RowList.Moved) -> None:
+        message.stop()
+        if self.stands:
+            self._show()
+
+    @property
+    def _current(self) -> Summary | None:
+        row = self.query_one("#rows", RowList).current
+        return self._tb_known.get(row.key) if row is not None else None
+
+    def _show(self) -> None:
+        """Say more of the session under the cursor."""
+        one = self._current
+        lines = []
+        if one is not None:
+            tall = self.has_class("-tall")
+            lines = session_rows.details(one, self.takeback.glyphs, time.time_ns(), tall)
+        self.query_one("#session", Static).update(Content("\n".join(lines)))
+
+    # --- Keys --------------------------------------------------------------------------------
 
     def on_row_list_picked(self, message: RowList.Picked) -> None:
         message.stop()
@@ -31,6 +137,20 @@ class SessionsScreen(MainScreen):
             self.action_open()
 
     def action_open(self) -> None:
-        row = self.query_one("#rows", RowList).current
-        if row is not None and row.key.startswith("session:"):
-            self.takeback.open_session(row.key.partition(":")[2])
+        one = self._current
+        if one is not None:
+            self.takeback.open_session(one.session.id)
+
+    def action_undo_here(self) -> None:
+        one = self._current
+        if one is not None:
+            self.takeback.open_plan(Request("undo", session=one.session.id))
+
+    def action_redo_here(self) -> None:
+        one = self._current
+        if one is not None:
+            self.takeback.open_plan(Request("redo", session=one.session.id))
+
+    def action_sort(self) -> None:
+        self._tb_sort = SORTS[(SORTS.index(self._tb_sort) + 1) % len(SORTS)]
+        self.takeback.prepare()
