@@ -75,6 +75,7 @@ class Objects:
         self._buffered = 0
         self._fresh: list[bytes] = []
         self._packs: list[_PackIndex] | None = None
+        self._given_up: set[str] = set()
         self._batch: subprocess.Popen[bytes] | None = None
 
     # --- Writing -----------------------------------------------------------------------------
@@ -154,7 +155,8 @@ class Objects:
         self._fresh.append(path)
 
     def discard(self, oid: str) -> None:
-        """Remove a loose object that cannot be read, so that it can be written again."""
+        """Give up an object that cannot be read, so that it can be written again, loose."""
+        self._given_up.add(oid)
         try:
             os.unlink(self._loose_path(oid))
         except FileNotFoundError:
@@ -224,8 +226,12 @@ class Objects:
         """Whether an object is there (its soundness is checked when it is read)."""
         if oid in self._buffer or os.path.exists(self._loose_path(oid)):
             return True
+        return self._packed(oid)
+
+    def _packed(self, oid: str) -> bool:
         raw = bytes.fromhex(oid)
-        return any(pack.has(raw) for pack in self._pack_indexes())
+        found = any(pack.has(raw) for pack in self._pack_indexes())
+        return found and oid not in self._given_up
 
     def _sound(self, oid: str, data: bytes) -> bool:
         """Whether the object is there and holds these bytes: a damaged one is written again."""
@@ -234,8 +240,7 @@ class Objects:
             with open(path, "rb") as file:
                 packed = file.read()
         except OSError:
-            raw = bytes.fromhex(oid)
-            return any(pack.has(raw) for pack in self._pack_indexes())
+            return self._packed(oid)
         try:
             return zlib.decompress(packed).endswith(data)
         except zlib.error:

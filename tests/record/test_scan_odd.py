@@ -283,11 +283,12 @@ def test_a_folder_that_cannot_be_read_for_a_while_is_not_gone(
 def test_below_a_folder_that_could_not_be_read_nothing_was_absent(
     bed: Bed, disk: Disk, call: str, number: int
 ) -> None:
-    with disk.failing(call, "sub", number), bed.turn():
-        pass
+    with disk.failing(call, "sub", number):
+        with bed.turn():
+            pass
+        bed.begin()
     assert captured(bed) == {"h"}
-    assert not bed.turns()[-1].complete
-    bed.begin()
+    assert not bed.turns()[0].complete
     with bed.shell():
         bed.write("made", "made\n")
     bed.end()
