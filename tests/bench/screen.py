@@ -190,11 +190,12 @@ def compared(base: Path, lines: int) -> Path:
     folder = base / "diff"
     folder.mkdir()
     target = folder / "big.py"
-    target.write_text("".join(f"value_{n} = {n}\n" for n in range(lines // 2)))
+    old = "".join(f"value_{n} = {n}\n" for n in range(1, lines // 2))
+    target.write_text(f"# {FIRST}\n" + old)
     project = Project.open(str(folder), str(base / "data"))
     with project.turn("bench", "claude", "rewrite it") as turn, turn.edit("big.py"):
         body = "".join(f"value_{n} = compute({n})\n" for n in range(1, lines // 2))
-        target.write_text(f"# {FIRST}\n" + body)
+        target.write_text("# another\n" + body)
     project.close()
     return folder
 
