@@ -44,7 +44,7 @@ from takeback.engine.record.recorder import Begun, Recorder
 from takeback.engine.record.snapshot import Snapshotter, git_entry
 from takeback.engine.store import paths
 from takeback.engine.store.store import Store
-from takeback.engine.timeline import events, net, numbers, timeline
+from takeback.engine.timeline import events, net, numbers, tail, timeline
 from takeback.engine.undo import oplog, prepare
 from takeback.engine.undo.ground import Ground
 from takeback.engine.undo.operate import as_sentence, leave_alone, operate
@@ -220,14 +220,14 @@ class Project:
         )
 
     def glimpse(self, turns: int = 3) -> tuple[Session, ...]:
-        """The newest session with its last turns only: for a first look, in a tenth of the time.
+        """The newest session with its last turns only: for a first look, however much there is.
 
         Args:
             turns: how many of its turns.
         """
         if self.store is None:
             return ()
-        log = self.log()
+        log = tail.newest(self.store, turns)
         running = {turn.turn for turn in openturn.of_project(self.data, self.root)}
         return timeline.build(
             self.store, log, self._all_operations(), running, None, turns if log.turns else 0

@@ -5,6 +5,7 @@ Lines that are damaged or name what is not there are counted, never fatal.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -138,32 +139,44 @@ def read(store: Store) -> Log:
 
     for name in store.ledger_names():
         before = len(log.damaged)
-        session = _read_session(store, f"ledger/{name}", note)
+        session = session_of(store.lines(f"ledger/{name}", note), f"ledger/{name}", note)
         if session is not None:
             if len(log.damaged) > before:
                 for turn in session.turns[-1:]:
                     turn.damaged = True
             log.sessions.append(session)
-    log.sessions.sort(key=lambda s: s.seq)
     for line in store.lines("snapshots.jsonl", note):
-        try:
-            _check(line)
-            log.records.append(
-                Record(
-                    int(line["seq"]),
-                    int(line.get("t", 0)),
-                    str(line["tree"]),
-                    codec.unpack_changes(codec.get_list(store, line.get("delta", []))),
-                    codec.unpack_dirs(codec.get_list(store, line.get("dirs", []))),
-                    codec.unpack_missing(codec.get_list(store, line.get("touched", []))),
-                    str(line.get("op", "")),
-                )
-            )
-        except (KeyError, ValueError, TypeError, StoreError):
+        record = record_of(store, line)
+        if record is not None:
+            log.records.append(record)
+        else:
             note("snapshots.jsonl", _number(line))
+    settle(log)
+    return log
+
+
+def record_of(store: Store, line: dict[str, Any]) -> Record | None:
+    """A line of ``snapshots.jsonl``; None where it is damaged."""
+    try:
+        _check(line)
+        return Record(
+            int(line["seq"]),
+            int(line.get("t", 0)),
+            str(line["tree"]),
+            codec.unpack_changes(codec.get_list(store, line.get("delta", []))),
+            codec.unpack_dirs(codec.get_list(store, line.get("dirs", []))),
+            codec.unpack_missing(codec.get_list(store, line.get("touched", []))),
+            str(line.get("op", "")),
+        )
+    except (KeyError, ValueError, TypeError, StoreError):
+        return None
+
+
+def settle(log: Log) -> None:
+    """Put what was read in order, and place each record between two looks."""
+    log.sessions.sort(key=lambda s: s.seq)
     log.records.sort(key=lambda r: r.seq)
     _bound_records(log)
-    return log
 
 
 def _number(line: dict[str, Any]) -> int:
@@ -214,11 +227,18 @@ def _bound_records(log: Log) -> None:
         record.since = last
 
 
-def _read_session(store: Store, name: str, note: Any) -> RawSession | None:
+def session_of(
+    lines: Iterable[dict[str, Any]], name: str, note: Callable[[str, int], None]
+) -> RawSession | None:
+    """A session from the lines of its ledger file; None where there is none.
+
+    Args:
+        note: hears of lines that are damaged.
+    """
     session: RawSession | None = None
     turns: dict[str, RawTurn] = {}
     calls: dict[tuple[str, str], RawCall] = {}
-    for line in store.lines(name, note):
+    for line in lines:
         try:
             _check(line)
             kind = line["e"]
