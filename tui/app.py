@@ -21,7 +21,7 @@ from textual.widgets import Input
 
 from takeback.engine.config import config_dir
 from takeback.engine.model import Request
-from takeback.tui import chords, glyphs, keys, screens, theming
+from takeback.tui import chords, glyphs, keymap, keys, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
 from takeback.tui.failures import as_error
@@ -71,11 +71,13 @@ class TakebackApp(App[None]):
         self.terminal = terminal
         self.themes = theming.load(os.path.join(config_dir(), b"themes"))
         self.glyphs = glyphs.named(project.config.glyphs, terminal.unicode)
+        table, wrong = keymap.load(config_dir(), project.config.keys)
+        keys.use(table, self.glyphs)
         self.desk = Desk(self)
         self.record: Record | None = None
         self.session_id = ""
         self.failure: Exception | None = None
-        self._tb_said = list(said)
+        self._tb_said = [*said, *wrong]
         self._tb_chords = Chords()
         self._tb_chord_timers: list[Timer] = []
         self._tb_stamp: tuple[tuple[str, int, int], ...] = ()
@@ -201,7 +203,7 @@ class TakebackApp(App[None]):
     def action_go(self, name: str) -> None:
         """Open a main screen."""
         if self._held():
-            self.say("Close the plan first: esc.")
+            self.say(f"Close the plan first: {keys.first('common.go_back')}.")
             return
         before = self.main.keys_of if self.main is not None else ""
         self._close_panels()
@@ -295,12 +297,12 @@ class TakebackApp(App[None]):
             await self.action_quit()
             return
         self._tb_interrupted = now
-        self.say("ctrl+c once more quits.")
+        self.say(f"{keys.first('common.interrupt')} once more quits.")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: every action that the table knows for everywhere."""
-        for key in keys.of("common"):
-            if key.group:
+        for key in keys.table():
+            if key.scope == "common" and key.group:
                 action = key.action
                 yield SystemCommand(
                     key.text.capitalize(), key.shown, lambda action=action: self._start(action)
@@ -329,7 +331,8 @@ class TakebackApp(App[None]):
             return False
         fed = self._tb_chords.feed(key, self._trie(screen))
         if fed.kind == "pass":
-            return False
+            # What the user took a key from must not come back by Textual's own bindings.
+            return key in keys.freed() and not isinstance(self.focused, Input)
         self._forget(fed.kind != "wait")
         if fed.kind == "wait":
             self._tb_chord_timers = [
@@ -340,7 +343,7 @@ class TakebackApp(App[None]):
             self.say(f"{keys.shown(' '.join(fed.pressed))} means nothing here.")
         elif fed.key is not None:
             if fed.key.scope == "common" and len(fed.pressed) > 1 and self._held():
-                self.say("Close the plan first: esc.")
+                self.say(f"Close the plan first: {keys.first('common.go_back')}.")
             else:
                 namespace = self if fed.key.scope == "common" else self.focused or screen
                 await self.run_action(fed.key.action, namespace)
@@ -353,7 +356,7 @@ class TakebackApp(App[None]):
     def _trie(self, screen: BaseScreen) -> chords.Node:
         """The chords of the pane that has the focus; letters that are typed begin none."""
         if isinstance(self.focused, Input):
-            return chords.build(key for key in keys.of("common") if len(key.keys) > 1)
+            return chords.build(keys.of("common"), typing=True)
         panes = keys.SCREENS[screen.keys_of]
         at = next(
             (

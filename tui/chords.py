@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from takeback.tui.keys import Key
+from takeback.tui.keys import SIGNS, Key
 
 SHOW_AFTER = 0.35
 """Seconds until the panel appears: who knows the keys never sees it."""
@@ -26,11 +26,25 @@ class Node:
     next: dict[str, Node] = field(default_factory=dict)
 
 
-def build(keys: Iterable[Key]) -> Node:
-    """What some keys lead to, single ones and chords."""
+_EDIT = frozenset({"space", "left", "right", "home", "end", "backspace", "delete"})
+
+
+def _typed(key: str) -> bool:
+    """Whether a key writes or edits in a line of text."""
+    return len(key) == 1 or key in _EDIT or key in SIGNS
+
+
+def build(keys: Iterable[Key], typing: bool = False) -> Node:
+    """What some keys lead to, single ones and chords.
+
+    Args:
+        typing: without those whose first key is wanted by a line of text.
+    """
     root = Node()
     for key in keys:
         for sequence in key.sequences:
+            if typing and _typed(sequence[0]):
+                continue
             node = root
             for name in sequence:
                 node = node.next.setdefault(name, Node())

@@ -22,13 +22,15 @@ class Glyphs:
     more: str = "…"
     bar: str = "│"
     minus: str = "−"
+    down: str = "↓"
+    up: str = "↑"
 
     def of(self, origin: str) -> str:
         return self.agent if origin == "agent-edited" else self.unknown
 
 
 UNICODE = Glyphs()
-ASCII = Glyphs("*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-")
+ASCII = Glyphs("*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-", "down", "up")
 
 
 def named(name: str, unicode: bool = True) -> Glyphs:

@@ -1,26 +1,57 @@
 """Every key of the app as data: bindings, footer, help and the panel of chords come from here.
 
 A key has one meaning on a screen. What would give it two is refused when this module is imported.
+Users may change keys (`takeback.tui.keymap`): what is read here is the table in use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+import string
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-_NAMES = {
-    "?": "question_mark",
-    "/": "slash",
-    "[": "left_square_bracket",
-    "]": "right_square_bracket",
-    "{": "left_curly_bracket",
-    "}": "right_curly_bracket",
+from takeback.tui.glyphs import UNICODE, Glyphs
+
+_OWN_NAMES = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
 }
-_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", "up": "↑"}
+
+
+def _name_of(sign: str) -> str:
+    """A sign as Textual calls its key."""
+    name = unicodedata.name(sign, sign).lower().replace("-", "_").replace(" ", "_")
+    return _OWN_NAMES.get(name, name)
+
+
+def _named(key: str) -> str:
+    """A key as Textual calls it; "?" and "ctrl+@" are written with the signs themselves."""
+    before, last = key[:-1], key[-1]
+    if (before and not before.endswith("+")) or last.isalnum():
+        return key
+    return before + _name_of(last)
+
+
+SIGNS = {_name_of(sign): sign for sign in string.punctuation}
+_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 
 
 class KeyClash(ValueError):
-    """A key would have two meanings on one screen."""
+    """A key would have two meanings on one screen.
+
+    Attributes:
+        pair: the two rows.
+    """
+
+    def __init__(self, message: str, pair: tuple[Key, Key]) -> None:
+        super().__init__(message)
+        self.pair = pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +60,8 @@ class Key:
 
     Attributes:
         scope: where it holds, see `SCREENS`.
-        keys: alternatives between commas; the keys of a chord between blanks ("ctrl+x u").
+        keys: alternatives between commas; the keys of a chord between blanks ("ctrl+x u"); "" is
+            no key at all.
         action: what is run, as Textual writes it.
         text: what it does, for the help.
         short: a word or two for the footer, "" to leave it out there.
@@ -44,10 +76,20 @@ class Key:
     group: str = ""
 
     @property
+    def id(self) -> str:
+        """What the user's file calls it: "timeline.undo_here", "list.move_back"."""
+        name, _, given = self.action.removeprefix("app.").removeprefix("screen.").partition("(")
+        numbers = re.findall(r"-?\d+", given)
+        parts = [name, *re.findall(r"'(\w+)'", given)]
+        parts += ["half"] if len(numbers) > 1 else []
+        parts += ["back" if number.startswith("-") else "forward" for number in numbers[:1]]
+        return f"{self.scope}.{'_'.join(parts)}"
+
+    @property
     def sequences(self) -> tuple[tuple[str, ...], ...]:
         """The alternatives, each as the keys that are pressed one after the other."""
         return tuple(
-            tuple(_NAMES.get(key, key) for key in part.split()) for part in self.keys.split(",")
+            tuple(map(_named, part.split())) for part in self.keys.split(",") if part.strip()
         )
 
     @property
@@ -56,13 +98,20 @@ class Key:
         return "  ".join(shown(part) for part in self.keys.split(","))
 
 
+@dataclass(slots=True)
+class _InUse:
+    """What holds now: read by all that shows or takes keys."""
+
+    table: Sequence[Key]
+    glyphs: Glyphs
+    freed: frozenset[str]
+
+
 def shown(keys: str) -> str:
     """The keys of one sequence as a person reads them."""
-    words = []
-    for key in keys.split():
-        name = next((sign for sign, name in _NAMES.items() if name == key), key)
-        words.append(_SHOWN.get(name, name))
-    return " ".join(words)
+    arrows = {"down": _now.glyphs.down, "up": _now.glyphs.up}
+    names = (SIGNS.get(key, key) for key in keys.split())
+    return " ".join(_SHOWN.get(name) or arrows.get(name) or name for name in names)
 
 
 TABLE = (
@@ -165,15 +214,43 @@ SCREENS = {
 """The scopes that hold together: one tuple for each pane of a screen that can have the focus."""
 
 
+_now = _InUse(TABLE, UNICODE, frozenset())
+
+
+def use(table: Sequence[Key], glyphs: Glyphs = UNICODE) -> None:
+    """Let another table hold from now on, and show keys with these signs."""
+    kept = {sequence for key in table for sequence in key.sequences}
+    before = {sequence for key in TABLE for sequence in key.sequences}
+    _now.table = table
+    _now.glyphs = glyphs
+    _now.freed = frozenset(one[0] for one in before - kept if len(one) == 1)
+
+
+def table() -> Sequence[Key]:
+    """The rows in use, also those without a key."""
+    return _now.table
+
+
+def freed() -> frozenset[str]:
+    """Keys that would mean something by default and no longer do."""
+    return _now.freed
+
+
 def of(*scopes: str) -> Iterator[Key]:
     """The keys of some scopes, in the order of the table."""
-    return (key for key in TABLE if key.scope in scopes)
+    return (key for key in _now.table if key.scope in scopes and key.keys)
 
 
 def of_screen(name: str) -> list[Key]:
     """Every key of a screen, the same action once."""
     wanted = {scope for scopes in SCREENS[name] for scope in scopes}
-    return [key for key in TABLE if key.scope in wanted]
+    return list(of(*wanted))
+
+
+def first(id: str) -> str:
+    """The first key of an action as a person reads it; "" where it has none."""
+    found = next((key for key in _now.table if key.id == id and key.keys), None)
+    return shown(found.keys.split(",")[0]) if found is not None else ""
 
 
 def check(keys: Iterable[Key], where: str) -> None:
@@ -190,12 +267,23 @@ def check(keys: Iterable[Key], where: str) -> None:
                 if sequence[:short] == other[:short]:
                     raise KeyClash(
                         f"On {where!r} {' '.join(sequence)!r} means {key.text!r} and "
-                        f"{' '.join(other)!r} means {owner.text!r}."
+                        f"{' '.join(other)!r} means {owner.text!r}.",
+                        (owner, key),
                     )
         for sequence in key.sequences:
             taken[sequence] = key
 
 
-for _name, _panes in SCREENS.items():
-    for _scopes in _panes:
-        check(of(*_scopes), _name)
+def check_all(table: Iterable[Key]) -> None:
+    """Refuse a table that would give a key two meanings on any screen.
+
+    Raises:
+        KeyClash: naming both.
+    """
+    rows = list(table)
+    for name, panes in SCREENS.items():
+        for scopes in panes:
+            check((key for key in rows if key.scope in scopes), name)
+
+
+check_all(TABLE)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from takeback.engine import config as engine_config
 from takeback.engine.errors import Exit, UsageError
 from takeback.tui import settings
-from takeback.tui.text import safe
+from takeback.tui.text import counted, safe
 from takeback.tui.verbs import open_project
 
 if TYPE_CHECKING:
     from takeback.engine.project import Project
+    from takeback.engine.upkeep.doctor import Check
     from takeback.tui.arguments import Arguments
     from takeback.tui.output import Output
 
@@ -130,3 +131,38 @@ def _approve(project: Project, args: Arguments, out: Output) -> int:
     lines = [f"Approved .takeback.toml, which sets {safe(', '.join(approved)) or 'nothing'}."]
     out.answer({"approved": approved}, lines)
     return Exit.DONE
+
+
+def looks(data: bytes) -> tuple[Check, Check]:
+    """What ``doctor`` says about the user's themes and keys."""
+    from takeback.engine.upkeep.doctor import Check
+    from takeback.tui import keymap, theming
+    from takeback.tui.keys import TABLE as defaults
+    from takeback.tui.terminal import FULL
+
+    try:
+        settled = engine_config.load(None, data)
+    except UsageError:
+        # Another check says what is wrong with the settings.
+        settled = engine_config.Config()
+    folder = engine_config.config_dir()
+    found = theming.load(os.path.join(folder, b"themes"))
+    wrong = [*found.wrong, theming.chosen(settled.theme, found.all, FULL)[1]]
+    wrong = [text for text in wrong if text]
+    sum_of = f"{len(found.all)} themes, {len(found.own)} of them yours."
+    themes = Check(
+        "themes",
+        not wrong,
+        " ".join([*wrong, *found.notes] or [sum_of]),
+        "Mend the file; what is wrong in it does not count until then." if wrong else "",
+    )
+    table, odd = keymap.load(folder, settled.keys)
+    changed = len(set(table) - set(defaults))
+    words = f"{counted(changed, 'action')} on keys of your own." if changed else "The default keys."
+    keys = Check(
+        "keys",
+        not odd,
+        " ".join(odd) or words,
+        "Mend the file; these lines do not count until then." if odd else "",
+    )
+    return themes, keys

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from takeback.engine.errors import Exit
-from takeback.tui import context, present, upkeep_lines
+from takeback.tui import context, present, upkeep_lines, verbs_setup
 from takeback.tui.text import decode, safe
 from takeback.tui.verbs import open_project, opened
 
@@ -118,6 +118,7 @@ def doctor(args: Arguments, out: Output) -> int:
     checks = examine(
         context.folder(args), context.data(args), lambda root: connection.status(root, home)
     )
+    checks += verbs_setup.looks(context.data(args))
     document: dict[str, Any] = {
         "checks": [
             {"name": one.name, "ok": one.ok, "message": one.message, "fix": one.fix}

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from takeback import themes
 from takeback.engine.project import Project
-from takeback.tui import theming
+from takeback.tui import theming, verbs_setup
 from takeback.tui.app import TakebackApp
 from takeback.tui.terminal import Colors, Terminal
 
@@ -229,3 +229,24 @@ def test_the_row_with_the_cursor_is_seen_without_colours(
             assert segment.style is not None
             for color in (segment.style.color, segment.style.bgcolor):
                 assert color is None or color.is_default
+
+
+def test_doctor_names_wrong_themes_and_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(tmp_path))
+    data = bytes(tmp_path / "data")
+    themes_check, keys_check = verbs_setup.looks(data)
+    assert (themes_check.ok, keys_check.ok) == (True, True)
+    assert keys_check.message == "The default keys."
+    (tmp_path / "themes").mkdir()
+    (tmp_path / "themes" / "mine.toml").write_text('[colors]\nprimary = "bleu"\n')
+    (tmp_path / "keys.toml").write_text('"common.undoo" = "U"\n"common.undo" = "U"\n')
+    (tmp_path / "config.toml").write_text('theme = "mine"\n')
+    themes_check, keys_check = verbs_setup.looks(data)
+    assert (themes_check.ok, keys_check.ok) == (False, False)
+    for words in ("mine.toml", "'bleu'", "'blue'", "There is no theme 'mine'."):
+        assert words in themes_check.message
+    assert "Did you mean 'common.undo'?" in keys_check.message
+    (tmp_path / "keys.toml").write_text('"common.undo" = "U"\n')
+    assert verbs_setup.looks(data)[1].message == "1 action on keys of your own."

@@ -45,6 +45,7 @@ def help_rows(opened_from: str, glyphs: Glyphs) -> list[Row]:
             Row(
                 f"key:{scope}:{key.keys}",
                 (Span(f"{key.shown:<20}", "agent"), Span(key.text)),
+                (Span(key.id, "muted"),),
                 indent=2,
             )
             for key in keys.of(scope)

@@ -56,8 +56,8 @@ class HeadLine(Widget):
 
     def _tabs(self, wide: bool) -> list[Content]:
         tabs = []
-        for name, (key, long, short) in keys.MAIN.items():
-            text = f"{key} {long if wide else short}"
+        for name, (_, long, short) in keys.MAIN.items():
+            text = f"{keys.first(f'main.go_{name}')} {long if wide else short}".strip()
             if name == self._tb_screen:
                 tabs.append(Content.assemble((f"[{text}]", "bold $primary")))
             else:
@@ -113,9 +113,9 @@ class KeyLine(Widget):
         own = [key for key in keys.of_screen(self._tb_screen) if key.scope == self._tb_screen]
         own += [key for key in keys.of_screen(self._tb_screen) if key.scope == "filter"]
         for key in [*own, *common]:
-            if not key.short or (not main and key.keys.startswith("ctrl+x")):
+            if not key.short or (not main and len(key.sequences[0]) > 1):
                 continue
-            if main and key.keys == "escape":
+            if main and key.id == "common.go_back":
                 continue
             first = keys.shown(key.keys.split(",")[0])
             length = cell_len(first) + cell_len(key.short) + 3
