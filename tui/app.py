@@ -180,7 +180,7 @@ class TakebackApp(App[None]):
             self.prepare()
             return
         screen.loaded(message.record, message.prepared)
-        if self._tb_said:
+        if self._tb_said and not message.record.partial:
             screen.say(" ".join(self._tb_said), True)
             self._tb_said = []
 

@@ -241,12 +241,12 @@ def test_doctor_names_wrong_themes_and_keys(
     assert keys_check.message == "The default keys."
     (tmp_path / "themes").mkdir()
     (tmp_path / "themes" / "mine.toml").write_text('[colors]\nprimary = "bleu"\n')
-    (tmp_path / "keys.toml").write_text('"common.undoo" = "U"\n"common.undo" = "U"\n')
+    (tmp_path / "keys.toml").write_text('"common.undoo" = "f6"\n"common.undo" = "f5"\n')
     (tmp_path / "config.toml").write_text('theme = "mine"\n')
     themes_check, keys_check = verbs_setup.looks(data)
     assert (themes_check.ok, keys_check.ok) == (False, False)
     for words in ("mine.toml", "'bleu'", "'blue'", "There is no theme 'mine'."):
         assert words in themes_check.message
     assert "Did you mean 'common.undo'?" in keys_check.message
-    (tmp_path / "keys.toml").write_text('"common.undo" = "U"\n')
+    (tmp_path / "keys.toml").write_text('"common.undo" = "f5"\n')
     assert verbs_setup.looks(data)[1].message == "1 action on keys of your own."
