@@ -202,7 +202,7 @@ def _walk(
         elif point.state.kind != "unknown":
             current = point.state
         last = seq
-        if point.begins is not None:
+        if point.begins is not None and not point.begins.missing_begin:
             if point.begins.done_seq:
                 waiting.append(point.begins)
             else:

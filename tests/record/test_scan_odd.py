@@ -271,6 +271,7 @@ def test_a_folder_that_cannot_be_read_for_a_while_is_not_gone(
     assert shown(bed.changes()).get("h") == ("file", "file")
     assert all(change.after.kind == "file" for change in turn.changes)
     if call != "stat":
+        assert "sub/f" in bed.missing() and "sub/f" not in bed.changes()
         assert not turn.complete
         assert set(bed.missing().values()) == {"unreadable"}
     assert captured(bed) == {"h", "sub/deep/g", "sub/f", "sub/new", "sub/newer"}
@@ -358,14 +359,14 @@ def test_a_known_file_whose_stat_fails_is_not_gone(bed: Bed, disk: Disk) -> None
     assert captured(bed) == {"h", "sub/deep/g", "sub/f"}
 
 
-def test_what_stands_at_a_known_path_below_a_failing_folder_is_unknown(
-    bed: Bed, disk: Disk
+@pytest.mark.parametrize("name", ["sub", "sub/f"])
+def test_a_known_file_that_became_ignored_and_cannot_be_looked_at_is_not_gone(
+    bed: Bed, disk: Disk, name: str
 ) -> None:
-    """The folder became ignored and cannot be looked at: its files are not known to be gone."""
     with bed.turn():
         pass
     bed.write(".gitignore", "sub/\n")
-    with disk.failing("lstat", "sub"):
+    with disk.failing("lstat", name):
         bed.begin()
     bed.end()
     records = list(bed.store().lines("snapshots.jsonl"))

@@ -359,6 +359,31 @@ def test_an_edit_call_of_which_only_the_end_came_is_no_record(bed: Bed) -> None:
     assert not bed.turns()[0].complete
 
 
+def test_an_edit_call_of_which_only_the_end_came_hides_nothing_that_follows(bed: Bed) -> None:
+    bed.write("f", "one\n")
+    bed.begin()
+    bed.tool_end("e1", "f")
+    with bed.shell():
+        (bed.root / "f").unlink()
+    bed.end()
+    change = bed.changes()["f"]
+    assert (change.after.kind, change.evidence) == ("absent", "no-record")
+    bed.do(selection="all")
+    assert bed.read("f") == "one\n"
+
+
+def test_an_edit_call_of_which_only_the_end_came_beside_a_shell_call(bed: Bed) -> None:
+    """Either of them may have written it."""
+    bed.write("f", "one\n")
+    bed.begin()
+    bed.tool_begin("make")
+    bed.write("f", "two\n")
+    bed.tool_end("e1", "f")
+    bed.tool_end("make")
+    bed.end()
+    assert bed.evidence() == {"f": "no-record"}
+
+
 def test_what_changed_before_a_call_that_was_watched_is_told_from_a_lost_one(bed: Bed) -> None:
     """A call of which only the end came may have made all that changed before its end."""
     bed.begin()
