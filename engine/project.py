@@ -303,18 +303,23 @@ class Project:
         turns = [find_turn(sessions, name) for name in turn_ids]
         return tuple(self._count(net.net(turns)))
 
-    def diff(self, changes: Sequence[Change]) -> bytes:
+    def diff(self, changes: Sequence[Change], context: int = 3) -> bytes:
         """A git patch of changes, as `git apply` takes it.
+
+        Args:
+            context: unchanged lines around each change.
 
         Raises:
             TakebackError: the store lost what is needed.
         """
-        return self._patch([(c.path, git_entry(c.before), git_entry(c.after)) for c in changes])
+        items = [(c.path, git_entry(c.before), git_entry(c.after)) for c in changes]
+        return self._patch(items, context=context)
 
     def _patch(
         self,
         items: Sequence[tuple[bytes, tuple[int, str] | None, tuple[int, str] | None]],
         extra: dict[str, bytes] | None = None,
+        context: int = 3,
     ) -> bytes:
         store = self._need_store()
         old = {path: entry for path, entry, _ in items if entry is not None}
@@ -325,7 +330,7 @@ class Project:
             a, b = scratch.tree(old), scratch.tree(new)
             return scratch.git.run(
                 "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames",
-                "--no-ext-diff", "--no-textconv", "--no-color", a, b,
+                "--no-ext-diff", "--no-textconv", "--no-color", f"-U{context}", a, b,
             )  # fmt: skip
 
     def diff_against(self, ref: str, changes: Sequence[Change]) -> bytes:

@@ -24,6 +24,7 @@ from takeback.engine.model import Request
 from takeback.tui import chords, glyphs, keymap, keys, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
+from takeback.tui.diff_layout import View
 from takeback.tui.failures import as_error
 from takeback.tui.messages import Loaded, Record, Said
 from takeback.tui.screens.base import BaseScreen
@@ -32,6 +33,8 @@ from takeback.tui.screens.main import MainScreen
 from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.terminal import Terminal
 from takeback.tui.text import safe
+from takeback.tui.widgets.diff_pane import DiffPane
+from takeback.tui.widgets.search_line import SearchLine
 from takeback.tui.widgets.which_key import WhichKey
 from takeback.tui.work import Desk
 
@@ -51,6 +54,7 @@ class TakebackApp(App[None]):
         desk: takes the calls of the engine.
         record: what was recorded, as it was read last.
         session_id: the session that the timeline shows, "" for the newest.
+        diff_view: how diffs are looked at, on every screen.
         failure: what closed the app, if something broke.
     """
 
@@ -76,6 +80,7 @@ class TakebackApp(App[None]):
         self.desk = Desk(self)
         self.record: Record | None = None
         self.session_id = ""
+        self.diff_view = View()
         self.failure: Exception | None = None
         self._tb_said = [*said, *wrong]
         self._tb_chords = Chords()
@@ -184,6 +189,11 @@ class TakebackApp(App[None]):
             screen.say(" ".join(self._tb_said), True)
             self._tb_said = []
 
+    def on_diff_pane_changed(self, message: DiffPane.Changed) -> None:
+        self.diff_view = message.view
+        if message.again:
+            self.desk.diff_again()
+
     def on_said(self, message: Said) -> None:
         self.say(message.text, message.warning)
 
@@ -267,6 +277,9 @@ class TakebackApp(App[None]):
 
     def _back(self) -> bool:
         """Go back one step; whether there was one."""
+        if isinstance(self.focused, SearchLine):
+            self.focused.leave()
+            return True
         if self.desk.stop():
             self.say("Cancelled.")
             return True

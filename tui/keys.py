@@ -157,6 +157,14 @@ TABLE = (
     Key("diff", "[", "hunk(-1)", "previous hunk"),
     Key("diff", "}", "file(1)", "next file", "file"),
     Key("diff", "{", "file(-1)", "previous file"),
+    Key("diff", "s", "side", "old and new side by side, or not", "side by side"),
+    Key("diff", "w", "wrap", "wrap long lines, or not", "wrap"),
+    Key("diff", "+,=", "context(1)", "more lines around each change", "more"),
+    Key("diff", "-", "context(-1)", "fewer lines around each change"),
+    Key("diff", "/", "search", "search in the diff", "search"),
+    Key("diff", "n", "match(1)", "next match"),
+    Key("diff", "N", "match(-1)", "previous match"),
+    Key("copy", "y", "copy", "copy what is selected, or the hunk as a patch", "copy"),
     Key("diff", "g g,home", "top", "first line", "", "Move"),
     Key("diff", "G,end", "bottom", "last line"),
     Key("diff", "ctrl+d", "page(1,2)", "half a page down"),
@@ -196,20 +204,21 @@ TITLES = {
     "list": "Lists",
     "filter": "Filter",
     "diff": "Diffs",
+    "copy": "Diffs, where y does not mean yes",
 }
 
 SCREENS = {
     "sessions": (("common", "main", "sessions", "list", "filter"),),
     "timeline": (
         ("common", "main", "timeline", "list", "filter"),
-        ("common", "main", "timeline", "diff"),
+        ("common", "main", "timeline", "diff", "copy"),
     ),
     "history": (("common", "main", "list", "filter"),),
     "storage": (("common", "main", "list"),),
     "settings": (("common", "main", "list"),),
     "undo": (("common", "undo", "list"), ("common", "undo", "diff")),
     "help": (("common", "list"),),
-    "diff": (("common", "diff"),),
+    "diff": (("common", "diff", "copy"),),
 }
 """The scopes that hold together: one tuple for each pane of a screen that can have the focus."""
 

@@ -18,7 +18,7 @@ from textual.message_pump import MessagePump
 
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import Change, Plan, Request, Session, Turn
-from takeback.tui import diffs
+from takeback.tui import diffs, highlight
 from takeback.tui.failures import as_error
 from takeback.tui.messages import Applied, Diffed, Planned
 
@@ -63,6 +63,7 @@ class Desk:
         self._lock = threading.Lock()
         self._task: Task | None = None
         self.diff_number = 0
+        self._diffed: tuple[MessagePump, Sequence[Change], Sequence[str]] | None = None
 
     @property
     def _project(self) -> Project:
@@ -163,12 +164,15 @@ class Desk:
         """
         self.diff_number += 1
         number = self.diff_number
+        context = self._app.diff_view.context
+        self._diffed = (target, changes, details)
         if not changes:
             target.post_message(Diffed(number, diffs.note(*details)))
             return
 
         def call() -> Message:
-            found = diffs.parse(self._project.diff(changes))
+            found = diffs.parse(self._project.diff(changes, context))
+            highlight.warm(file.name for file in found.files)
             return Diffed(number, found or diffs.note(*details))
 
         def failed(error: BaseException) -> Message:
@@ -176,6 +180,11 @@ class Desk:
             return Diffed(number, diffs.note(*details, found.message, found.hint))
 
         self.call(target, "Comparing", call, failed, stale=lambda: number != self.diff_number)
+
+    def diff_again(self) -> None:
+        """Make the last diff once more, for another way of looking at it."""
+        if self._diffed is not None:
+            self.diff(*self._diffed)
 
 
 def _turns(sessions: Iterable[Session]) -> tuple[Turn, ...]:

@@ -1,10 +1,10 @@
-"""Keys as data, chords as a state, diffs as lines, rows as cells."""
+"""Keys as data, chords as a state, rows as cells."""
 
 from __future__ import annotations
 
 import pytest
 
-from takeback.tui import chords, diffs, keys
+from takeback.tui import chords, keys
 from takeback.tui.chords import Chords
 from takeback.tui.keys import Key, KeyClash
 from takeback.tui.widgets.cells import cell_len, fit
@@ -46,28 +46,3 @@ def test_chords() -> None:
 @pytest.mark.parametrize("keep_end", [False, True])
 def test_text_takes_exactly_its_cells(text: str, width: int, keep_end: bool) -> None:
     assert cell_len(fit(text, width, keep_end=keep_end)) == width
-
-
-def test_a_patch_as_lines() -> None:
-    patch = (
-        b'diff --git "a/\\377[red]\\033\\n" "b/\\377[red]\\033\\n"\n'
-        b"new file mode 100644\nindex 0000000..1\n--- /dev/null\n"
-        b'+++ "b/\\377[red]\\033\\n"\n@@ -0,0 +1,2 @@\n+--- no head\n+\x1b[2J\n'
-        b"diff --git a/x y b/x y\nindex 1..2 100644\n--- a/x y\n+++ b/x y\n"
-        b"@@ -1 +1 @@ f\n-old\n+new\n\\ No newline at end of file\n"
-        b"diff --git a/pic b/pic\nindex 1..2 100644\nGIT binary patch\nliteral 1\nzcmX\n\n"
-    )
-    lines = diffs.parse(patch)
-    assert [(line.kind, line.text) for line in lines] == [
-        ("file", "\\xff[red]\\e\\n  (new file)"),
-        ("hunk", "@@ -0,0 +1,2 @@"),
-        ("added", "--- no head"),
-        ("added", "\\e[2J"),
-        ("file", "x y"),
-        ("hunk", "@@ -1 +1 @@ f"),
-        ("removed", "old"),
-        ("added", "new"),
-        ("note", "No newline at end of file"),
-        ("file", "pic  (binary, not shown)"),
-    ]
-    assert [line.new for line in lines if line.kind == "added"] == [1, 2, 1]

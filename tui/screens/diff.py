@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 
 from takeback.engine.model import Change
 from takeback.tui.messages import Diffed
-from takeback.tui.screens.base import BaseScreen
+from takeback.tui.screens.base import STATUS, BaseScreen
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.lines import KeyLine, TextLine
 
@@ -27,6 +27,7 @@ class DiffScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield TextLine("  ".join(self._tb_details), id="title")
         yield DiffPane(id="diff")
+        yield TextLine(id=STATUS)
         yield KeyLine(self.keys_of, id="keys")
 
     def on_mount(self) -> None:
