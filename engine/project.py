@@ -18,9 +18,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from takeback.engine import config as settings
+from takeback.engine import work
 from takeback.engine.agents import transcript
 from takeback.engine.errors import (
     NothingToDo,
@@ -56,12 +58,33 @@ if TYPE_CHECKING:
     from takeback.engine.upkeep.doctor import Check
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _cancellable(
+    method: Callable[Concatenate[Project, P], R],
+) -> Callable[Concatenate[Project, P], R]:
+    """Let a method be stopped by the project's `cancel` and tell its `progress`."""
+
+    @wraps(method)
+    def run(self: Project, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with work.using(self.cancel, self.progress):
+            return method(self, *args, **kwargs)
+
+    return run
+
+
 class Project:
     """An open project. Make one with `Project.open`.
 
     Attributes:
         root: the real path of the project's root.
         store: its store, or None while nothing was ever recorded.
+        cancel: looked at while a method reads, plans or applies; when it is set, the method ends
+            with `Cancelled`, and nothing was changed. An apply that began to exchange files goes on
+            to its end.
+        progress: called with (what is done, how many, of how many or 0), in the calling thread.
     """
 
     def __init__(
@@ -80,6 +103,8 @@ class Project:
         self.damaged: list[tuple[str, int]] = []
         self._notify = notify
         self._snapshots: Snapshotter | None = None
+        self.cancel: work.Cancel | None = None
+        self.progress: work.Progress | None = None
         self._prepare_lock()
 
     @classmethod
@@ -197,13 +222,15 @@ class Project:
 
     def recover(self) -> list[str]:
         """Finish or roll back an operation that a crash left; sentences about what came of it."""
-        outcome = recovery.recover(self._need_store(), self.snapshots)
+        with work.held():
+            outcome = recovery.recover(self._need_store(), self.snapshots)
         return [recovery.WORDS[outcome]] if outcome is not None else []
 
     def log(self) -> events.Log:
         """Everything recorded, raw."""
         return events.read(self.store) if self.store is not None else events.Log()
 
+    @_cancellable
     def sessions(self, counts: bool = False) -> tuple[Session, ...]:
         """Every session with turns, steps, calls and changes, oldest first.
 
@@ -237,6 +264,8 @@ class Project:
         assert self.store is not None
         try:
             found = numbers.count(self.store, [(c.before, c.after) for c in changes])
+        except work.Cancelled:
+            raise
         except TakebackError:
             # Numbers of lines are a courtesy: a store that lost objects still has a timeline.
             return changes
@@ -245,6 +274,7 @@ class Project:
             for change, (plus, minus, binary) in zip(changes, found, strict=True)
         ]
 
+    @_cancellable
     def operations(self) -> tuple[Operation, ...]:
         """Every operation that changed something, oldest first."""
         return tuple(o for o in self._all_operations() if o.moves or o.dirs)
@@ -252,6 +282,7 @@ class Project:
     def _all_operations(self) -> tuple[Operation, ...]:
         return oplog.read(self.store, self.damaged) if self.store is not None else ()
 
+    @_cancellable
     def find(self, name: str) -> Turn | Step | Call | Operation:
         """The turn (by id or number), step, call or operation with this id.
 
@@ -277,6 +308,7 @@ class Project:
             "See 'takeback log' and 'takeback history'.",
         )
 
+    @_cancellable
     def changes_of(self, item: Turn | Step | Call | Operation) -> tuple[Change, ...]:
         """The changes of what `find` found."""
         if isinstance(item, (Turn, Step)):
@@ -293,6 +325,7 @@ class Project:
                     return tuple(self._count(picked))
         return ()
 
+    @_cancellable
     def net_changes(self, turn_ids: Sequence[str]) -> tuple[Change, ...]:
         """What some turns did together, with numbers of lines; see `net.net`.
 
@@ -303,6 +336,7 @@ class Project:
         turns = [find_turn(sessions, name) for name in turn_ids]
         return tuple(self._count(net.net(turns)))
 
+    @_cancellable
     def diff(self, changes: Sequence[Change], context: int = 3) -> bytes:
         """A git patch of changes, as `git apply` takes it.
 
@@ -333,6 +367,7 @@ class Project:
                 "--no-ext-diff", "--no-textconv", "--no-color", f"-U{context}", a, b,
             )  # fmt: skip
 
+    @_cancellable
     def diff_against(self, ref: str, changes: Sequence[Change]) -> bytes:
         """A git patch from a commit of the user's git to what the changes left. Reads only.
 
@@ -357,6 +392,7 @@ class Project:
 
     # --- Planning and applying ---------------------------------------------------------------
 
+    @_cancellable
     def plan(self, request: Request) -> Plan:
         """What an operation would do. Writes nothing to the project.
 
@@ -378,7 +414,8 @@ class Project:
                     if not request.while_running or not error.session:
                         raise
                     recording = Recorder(store, self.config, self.place, self.snapshots)
-                    recording.close_now(error.session)
+                    with work.held():
+                        recording.close_now(error.session)
 
     def _unknown(self, request: Request) -> None:
         names = [request.turn or request.to, request.step or request.call, request.op]
@@ -413,10 +450,12 @@ class Project:
                 "See 'takeback doctor' for the files, settle them, then run 'takeback recover'.",
             )
 
+    @_cancellable
     def next_undo(self) -> Plan | None:
         """The plan that a plain undo would have now, or None."""
         return self._next(Request("undo"))
 
+    @_cancellable
     def next_redo(self) -> Plan | None:
         """The plan that a plain redo would have now, or None."""
         return self._next(Request("redo"))
@@ -424,9 +463,12 @@ class Project:
     def _next(self, request: Request) -> Plan | None:
         try:
             return self.plan(request)
+        except work.Cancelled:
+            raise
         except TakebackError:
             return None
 
+    @_cancellable
     def apply(self, plan: Plan) -> Outcome:
         """Carry a plan out: all of it, or nothing.
 

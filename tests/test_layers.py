@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Bottom up. A module may import its own layer and those above it in this list, nothing further
 # down: `takeback.engine.store` never imports `takeback.engine.record`.
 LAYERS = (
-    ("takeback.engine.frozen", "takeback.engine.errors"),
+    ("takeback.engine.frozen", "takeback.engine.errors", "takeback.engine.work"),
     ("takeback.engine.facts",),
     ("takeback.engine.model",),
     ("takeback.engine.store",),

@@ -12,6 +12,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Sequence
 
+from takeback.engine import work
 from takeback.engine.store.objects import Objects, read_all
 
 ABOVE = 200
@@ -58,13 +59,22 @@ def read_many(
 
     chunks = [names[at : at + _CHUNK] for at in range(0, len(names), _CHUNK)]
     waiting: deque[Future[list[Read]]] = deque()
+    done = 0
     with ThreadPoolExecutor(2) as pool:
-        for chunk in chunks:
-            waiting.append(pool.submit(_read, top, chunk))
-            if len(waiting) > 4:
+        try:
+            for chunk in chunks:
+                waiting.append(pool.submit(_read, top, chunk))
+                if len(waiting) > 4:
+                    yield from _store(objects, waiting.popleft().result())
+                    done += _CHUNK
+                    work.step("Reading files", done, len(names))
+            while waiting:
+                work.check()
                 yield from _store(objects, waiting.popleft().result())
-        while waiting:
-            yield from _store(objects, waiting.popleft().result())
+        except BaseException:
+            # Nobody wants the rest: read no further.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _store(objects: Objects, found: list[Read]) -> Iterator[tuple[bytes, os.stat_result, str]]:

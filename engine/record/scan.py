@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from takeback.engine import work
 from takeback.engine.config import default_excluded, secret_reason
 from takeback.engine.errors import TakebackError
 from takeback.engine.facts import ABSENT, DirChange, FileState, NotCaptured, PathChange, same
@@ -24,7 +25,7 @@ from takeback.engine.record.files import read_blob, signature
 from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
 from takeback.engine.record.scanstate import Entry, Folder, ScanState
 from takeback.engine.store import paths
-from takeback.engine.store.git import Git, GitError, GitTimeout, finish
+from takeback.engine.store.git import Git, GitError, GitTimeout, finish, stop
 from takeback.engine.store.objects import Objects, StoreError
 
 TYPE_CHECKING = False
@@ -205,7 +206,12 @@ class Scanner:
             git = Git(self._store.git_dir, self._root.path, env)
             process = git.start("diff-files", "-z", "--no-renames", "--ignore-submodules=all")
         walk_all = self._first or changed_rules
-        self._walk(self._check_folders(walk_all))
+        try:
+            self._walk(self._check_folders(walk_all))
+        except BaseException:
+            if process is not None:
+                stop(process)
+            raise
         reported = self._reported(process) if process is not None else []
         if self._rule_files_changed() and not walk_all:
             walk_all = changed_rules = True
@@ -258,7 +264,7 @@ class Scanner:
         ]
         again = {path.rpartition(b"/")[0] for path in unread}
         below = tuple(path + b"/" for path in unread)
-        for path, known in self.state.folders.items():
+        for path, known in work.watched("Looking at folders", self.state.folders.items()):
             try:
                 st = look(path or b".", dir_fd=top, follow_symlinks=False)
             except (FileNotFoundError, NotADirectoryError):
@@ -294,6 +300,7 @@ class Scanner:
             files: list[tuple[bytes, os.stat_result]] = []
             folders: list[bytes] = []
             for path in todo:
+                work.step("Looking at files", len(self._candidates) + len(files))
                 self._list(path, files, folders, all_known)
             ask = [
                 path
@@ -446,7 +453,7 @@ class Scanner:
             check.update(dict.fromkeys(state.paths()))
         was_ignored = self._ignored_before() if new_rules else set()
         self._read_ahead()
-        for path in sorted(check):
+        for path in work.watched("Comparing files", sorted(check)):
             before = state.find(path)
             old = before.state if before is not None else self._unseen(path, was_ignored)
             new = self._look(path, before, walked_all)

@@ -26,6 +26,7 @@ from takeback.engine.record import codec, images, scanstate
 from takeback.engine.record.scan import FuseBlown, Scan, Scanner, exists_unseen
 from takeback.engine.store.git import Git
 from takeback.engine.store.objects import Objects, StoreError, format_tree, parse_tree
+from takeback.engine.work import Cancelled, held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,6 +125,9 @@ class Snapshotter:
 
         Returns:
             A snapshot; a failed one says why and names no tree.
+
+        Raises:
+            Cancelled: that was wanted; nothing was recorded.
         """
         if op:
             self._claim(op, own)
@@ -136,7 +140,7 @@ class Snapshotter:
         except FuseBlown as error:
             self._state = None
             return self._failed(error.message, "fuse")
-        except (KeyboardInterrupt, SystemExit):
+        except (Cancelled, KeyboardInterrupt, SystemExit):
             # Half a scan: what it found was recorded nowhere, so it must be found again.
             self._state = None
             raise
@@ -196,7 +200,20 @@ class Snapshotter:
         if last is not None:
             state.tree, state.seq = last
             scan = self._against_tree(state, scan)
-        first = lost and last is None
+        with held():
+            return self._keep(state, scan, op, own, claimed, lost, lost and last is None)
+
+    def _keep(
+        self,
+        state: ScanState,
+        scan: Scan,
+        op: str,
+        own: frozenset[bytes],
+        claimed: bool,
+        lost: bool,
+        first: bool,
+    ) -> Snapshot:
+        """Record what a scan found, and remember where it stood."""
         self._write_tree(state, scan, rebuilt=lost)
         seq = state.seq
         news = bool(scan.changes or scan.dirs or scan.touched) and not first

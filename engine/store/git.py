@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from takeback.engine import work
 from takeback.engine.errors import TakebackError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from typing import IO
 
 MINIMUM = (2, 30)
 
@@ -146,33 +148,119 @@ def finish(
     ok: Sequence[int] = (0,),
     timeout_s: float = 60.0,
 ) -> bytes:
-    """Collect the output of a process from `Git.start`; see `Git.run` for errors."""
+    """Collect the output of a process from `Git.start`; see `Git.run` for errors.
+
+    Raises:
+        Cancelled: that was wanted; the process was ended.
+    """
     import subprocess
 
     global _answered
+    exchange = _Exchange(process, stdin)
     try:
         try:
-            out, err = process.communicate(stdin, timeout_s if _answered else _FIRST_S)
+            out, err = exchange.go(timeout_s if _answered else _FIRST_S)
         except subprocess.TimeoutExpired:
             if _answered or not answers():
                 raise
             # It answers, so this call is merely long.
-            out, err = process.communicate(None, timeout_s)
+            out, err = exchange.go(timeout_s)
         _answered = True
     except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
+        stop(process)
         give_up()
         raise GitTimeout("git did not answer in time. No other git call was tried.") from error
     except BaseException:
-        process.kill()
-        process.wait()
+        stop(process)
         raise
     if process.returncode not in ok:
         said = err.decode("utf-8", "replace").strip().splitlines()
         detail = said[-1] if said else f"exit code {process.returncode}"
         raise GitError(f"git failed: {detail}.")
     return out
+
+
+class _Exchange:
+    """What ``Popen.communicate`` does, but it can be gone on with after a time without an answer.
+
+    That one never writes the rest of the input when it is called again.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> None:
+        self._process = process
+        self._left = memoryview(stdin or b"")
+        self._parts: dict[int, list[bytes]] = {}
+        self._open: dict[int, IO[bytes]] = {}
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            self._parts[stream.fileno()] = []
+            self._open[stream.fileno()] = stream
+        if process.stdin is not None:
+            self._open[process.stdin.fileno()] = process.stdin
+            if not self._left:
+                self._close(process.stdin.fileno())
+
+    def _close(self, fd: int) -> None:
+        try:
+            self._open.pop(fd).close()
+        except BrokenPipeError:
+            pass
+
+    def go(self, timeout_s: float) -> tuple[bytes, bytes]:
+        """Go on until the process ends.
+
+        Raises:
+            TimeoutExpired: it did not in this time.
+            Cancelled: that was wanted.
+        """
+        import select
+        import subprocess
+        from time import monotonic
+
+        end = monotonic() + timeout_s
+        poll = select.poll()
+        for fd in self._open:
+            poll.register(fd, select.POLLIN if fd in self._parts else select.POLLOUT)
+        while self._open:
+            work.check()
+            left = end - monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired("git", timeout_s)
+            wait = min(left, work.SLICE_S) if work.can_stop() else left
+            for fd, _ in poll.poll(max(1, int(wait * 1000))):
+                if not (self._read(fd) if fd in self._parts else self._write(fd)):
+                    poll.unregister(fd)
+                    self._close(fd)
+        self._process.wait(max(0.0, end - monotonic()))
+        out, err = (b"".join(parts) for parts in self._parts.values())
+        return out, err
+
+    def _read(self, fd: int) -> bool:
+        data = os.read(fd, 1 << 16)
+        self._parts[fd].append(data)
+        return bool(data)
+
+    def _write(self, fd: int) -> bool:
+        """Write as much as never blocks; whether there is more."""
+        from select import PIPE_BUF
+
+        try:
+            self._left = self._left[os.write(fd, self._left[:PIPE_BUF]) :]
+        except BrokenPipeError:
+            return False
+        return bool(self._left)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process whose output is no longer wanted."""
+    process.kill()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            try:
+                stream.close()
+            except OSError:
+                pass
+    process.wait()
 
 
 def give_up() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
+from takeback.engine import work
 from takeback.engine.errors import TakebackError
 
 try:
@@ -37,6 +38,7 @@ class Lock:
 
         Raises:
             StoreBusy: the wait was too long.
+            Cancelled: that was wanted while it waited.
             OSError: the file cannot be opened.
         """
         if self._depth:
@@ -70,6 +72,7 @@ class Lock:
             if waited >= 1 and not told and self.notify is not None:
                 told = True
                 self.notify("Waiting for another takeback process in this project…")
+            work.check()
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
 

@@ -13,12 +13,14 @@ import os
 import struct
 import zlib
 
+from takeback.engine import work
 from takeback.engine.errors import TakebackError
 from takeback.engine.facts import EMPTY_TREE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from typing import IO
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob"}
@@ -121,6 +123,7 @@ class Objects:
             _write_all(out, packer.compress(header))
             left = size
             while chunk := os.read(fd, _CHUNK):
+                work.check()
                 left -= len(chunk)
                 digest.update(chunk)
                 _write_all(out, packer.compress(chunk))
@@ -300,9 +303,7 @@ class Objects:
         try:
             pipe.stdin.write(oid.encode() + b"\n")
             pipe.stdin.flush()
-            import select
-
-            if not select.select([pipe.stdout], [], [], _ANSWER_S)[0]:
+            if not self._answers(pipe.stdout):
                 pipe.kill()
                 give_up()
                 raise GitTimeout("git did not answer in time. Nothing was changed.")
@@ -321,6 +322,28 @@ class Objects:
         if hashlib.sha1(b"%s %s\0" % (header[1], header[2]) + data).hexdigest() != oid:
             raise _damaged(oid)
         return data
+
+    def _answers(self, stream: IO[bytes]) -> bool:
+        """Wait for the answer of the reading process; whether it came in time."""
+        import select
+        from time import monotonic
+
+        end = monotonic() + _ANSWER_S
+        while True:
+            left = end - monotonic()
+            wait = min(left, work.SLICE_S) if work.can_stop() else left
+            if select.select([stream], [], [], max(0.0, wait))[0]:
+                return True
+            if left <= wait:
+                return False
+            try:
+                work.check()
+            except work.Cancelled:
+                # Its answer would be taken for that to the next question.
+                if self._batch is not None:
+                    self._batch.kill()
+                self.close()
+                raise
 
     def close(self) -> None:
         """End the reading process, if one runs."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from takeback.engine import work
 from takeback.engine.model import DirChange, FileState, NotCaptured, PathChange
 from takeback.engine.record import codec
 from takeback.engine.store.objects import StoreError
@@ -137,7 +138,7 @@ def read(store: Store) -> Log:
     def note(name: str, line: int) -> None:
         log.damaged.append((name, line))
 
-    for name in store.ledger_names():
+    for name in work.watched("Reading sessions", store.ledger_names()):
         before = len(log.damaged)
         session = session_of(store.lines(f"ledger/{name}", note), f"ledger/{name}", note)
         if session is not None:
@@ -145,7 +146,7 @@ def read(store: Store) -> Log:
                 for turn in session.turns[-1:]:
                     turn.damaged = True
             log.sessions.append(session)
-    for line in store.lines("snapshots.jsonl", note):
+    for line in work.watched("Reading snapshots", list(store.lines("snapshots.jsonl", note))):
         record = record_of(store, line)
         if record is not None:
             log.records.append(record)

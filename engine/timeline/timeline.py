@@ -21,6 +21,7 @@ from takeback.engine.record import codec
 from takeback.engine.store.objects import StoreError
 from takeback.engine.timeline import origin
 from takeback.engine.timeline.events import Log, RawCall, RawSession, RawTurn
+from takeback.engine.work import check
 
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
@@ -150,6 +151,7 @@ def _turn(
     undone: set[tuple[str, bytes]],
     running: set[str],
 ) -> Turn:
+    check()
     found = origin.find(index, raw)
     added_dirs = {item.path for item in found.dirs if item.before is None}
     changes = tuple(

@@ -22,6 +22,7 @@ from takeback.engine.undo.job import Job
 from takeback.engine.undo.journal import Journal, Target, pending
 from takeback.engine.undo.preflight import preflight, refused
 from takeback.engine.undo.staging import MARKER, Applied, Blobs, Foreign
+from takeback.engine.work import held
 
 __all__ = [
     "MARKER",
@@ -69,6 +70,7 @@ def apply(
     Raises:
         ProjectChanged: a target is not as expected; nothing was changed.
         TakebackError: something failed; nothing was changed, or the journal was kept.
+        Cancelled: that was wanted before the first file was exchanged.
     """
     for path in (*(t.path for t in targets), *(d.path for d in dirs)):
         reason = refused(path)
@@ -95,9 +97,11 @@ def apply(
                 # Raises what came just before; what comes later waits for the end.
                 signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
             except BaseException as error:
-                _abandon(job)
+                with held():
+                    _abandon(job)
                 raise _said(error) from error
-            _commit(job, log)
+            with held():
+                _commit(job, log)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return job.applied
@@ -207,7 +211,7 @@ def recover(store_dir: bytes, root: bytes, blobs: Blobs, log: Log) -> Recovered 
             f"An operation was killed in {os.fsdecode(root)!r}, which cannot be reached: "
             f"{error.strerror}. Nothing was changed."
         ) from error
-    with tree:
+    with tree, held():
         job = Job(tree, work, blobs)
         try:
             return _recovered(job, log)

@@ -26,6 +26,7 @@ from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import plan as decisions
 from takeback.engine.undo.merge import merger
 from takeback.engine.undo.plan import Situation
+from takeback.engine.work import check, step
 
 if TYPE_CHECKING:
     from takeback.engine.config import Config
@@ -143,7 +144,8 @@ class Ground:
         entries: list[PlanEntry] = []
         asks: list[str] = []
         later = renamed = 0
-        for situation in situations:
+        for at, situation in enumerate(situations):
+            step("Planning", at, len(situations))
             if kind == "undo" and self._skipped(situation.path):
                 entries.append(
                     PlanEntry(
@@ -216,6 +218,7 @@ class Ground:
             if os.path.isdir(full) and not os.path.islink(full):
                 top = len(self.store.root.rstrip(b"/")) + 1
                 for folder, _, names in os.walk(full):
+                    check()
                     found.extend(os.path.join(folder, name)[top:] for name in names)
         return found
 

@@ -13,6 +13,7 @@ from takeback.engine.undo import fsops
 from takeback.engine.undo.fsops import Blocked
 from takeback.engine.undo.journal import Target
 from takeback.engine.undo.staging import MANY, Foreign, Staging, Stuck
+from takeback.engine.work import step as say
 
 
 class Job(Staging):
@@ -27,15 +28,21 @@ class Job(Staging):
             Foreign, OSError: it cannot be finished.
         """
         targets = self.work.targets
+        done = 0
         removals = [i for i, t in enumerate(targets) if t.want.kind == "absent"]
         rest = [i for i, t in enumerate(targets) if t.want.kind != "absent"]
         for at in sorted(removals, key=lambda i: (-targets[i].path.count(b"/"), targets[i].path)):
+            say("Writing files", done, len(targets))
+            done += 1
             self._remove(at, targets[at])
         self._remove_folders([d for d in self.work.dirs if d.after is None])
         self.tree.forget()
         self._make_folders([d for d in self.work.dirs if d.before is None and d.after is not None])
         for at in sorted(rest, key=lambda i: (targets[i].path.count(b"/"), targets[i].path)):
+            say("Writing files", done, len(targets))
+            done += 1
             self._place(at, targets[at], targets[at].expect, targets[at].want, b"")
+        say("Writing files", done, len(targets))
         self._set_modes()
         self._sync()
         self._late_writers()

@@ -49,13 +49,15 @@ def _merge(store: Store, base: str, ours: str, theirs: str) -> str | None:
     # The exit code is the number of conflicts, up to 127; above that git failed.
     counts = tuple(range(128))
     git = Git(store.git_dir)
-    process = git.start("merge-file", "-p", "-q", *names)
     from takeback.engine.store.git import finish
 
-    out = finish(process, ok=counts)
+    try:
+        process = git.start("merge-file", "-p", "-q", *names)
+        out = finish(process, ok=counts)
+    finally:
+        for name in names:
+            os.unlink(name)
     clean = process.returncode == 0
-    for name in names:
-        os.unlink(name)
     if not clean:
         return None
     oid = store.objects.write("blob", out)

@@ -16,6 +16,7 @@ from takeback.engine.store.objects import StoreError
 from takeback.engine.undo import apply as transaction
 from takeback.engine.undo import oplog
 from takeback.engine.undo.ground import Ground
+from takeback.engine.work import check, held
 
 if TYPE_CHECKING:
     from takeback.engine.config import Config
@@ -29,10 +30,12 @@ def operate(store: Store, config: Config, snapshots: Snapshotter, plan: Plan) ->
     Raises:
         ProjectChanged: a target no longer holds what the plan was made from.
         TakebackError: something failed; nothing was changed, or the journal says how to go on.
+        Cancelled: that was wanted before the first file was exchanged; nothing was changed.
     """
     snapshot = snapshots.take(full=True)
     ground = Ground(store, config, snapshots, (), (), fresh=snapshot.tree is not None)
     for entry in plan.writes:
+        check()
         if not same(ground.now(entry.path), entry.expect):
             raise ProjectChanged(
                 f"{os.fsdecode(entry.path)!r} changed since the plan was made. "
@@ -58,7 +61,8 @@ def operate(store: Store, config: Config, snapshots: Snapshotter, plan: Plan) ->
         config.restore_mtime == "exact",
         done,
     )
-    store.objects.flush(durable=True)
+    with held():
+        store.objects.flush(durable=True)
     notes = [f"{os.fsdecode(path)!r}: {text}" for text, path in applied.notes]
     notes += [
         f"{os.fsdecode(path)!r} was written to meanwhile; those bytes are kept as {oid[:12]}."
@@ -104,6 +108,7 @@ def _prove(store: Store, config: Config, plan: Plan) -> None:
         ProjectChanged, TakebackError: it cannot; nothing was changed.
     """
     for entry in plan.writes:
+        check()
         if not entry.expect.has_content:
             continue
         try:

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 
+from takeback.engine import work
 from takeback.engine.undo.fsops import Tree
 from takeback.engine.undo.journal import Target
 
@@ -21,6 +22,7 @@ def preflight(root: bytes, targets: Sequence[Target]) -> dict[bytes, str]:
         whole = _folder_reason(tree, b"", top.st_dev)
         known: dict[bytes, str] = {b"": whole}
         for target in targets:
+            work.check()
             reason = whole or _reason(tree, target, going, known, top.st_dev)
             if reason:
                 blocked[target.path] = reason

@@ -29,6 +29,7 @@ from takeback.engine.undo.ground import Ground, files
 from takeback.engine.undo.marked import marked
 from takeback.engine.undo.plan import Situation, spans_of
 from takeback.engine.undo.target import Share, Target, covers
+from takeback.engine.work import check
 
 if TYPE_CHECKING:
     pass
@@ -163,6 +164,7 @@ def _stopped(ground: Ground, found: Target) -> Plan:
 
 def _situation(ground: Ground, path: bytes, parts: Sequence[Share], named: bool) -> Situation:
     """One path with the spans of all parts, newest first."""
+    check()
     # Turns of two sessions may have edited it in turns, and may share a step.
     steps = {segment.key: segment for part in reversed(parts) for segment in part.segments}
     notes = []

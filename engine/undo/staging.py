@@ -13,6 +13,7 @@ from takeback.engine.undo import fsops
 from takeback.engine.undo.fsops import Blocked, Tree
 from takeback.engine.undo.journal import Journal, Target
 from takeback.engine.undo.preflight import writable
+from takeback.engine.work import step
 
 MARKER = b"takeback-staging"
 MANY = 300
@@ -141,6 +142,7 @@ class Staging:
         self.make_stage()
         many = len(work.targets) > MANY
         for at, target in enumerate(work.targets):
+            step("Preparing files", at, len(work.targets))
             if target.want.has_content:
                 self._stage_one(at, b"", target.want, target, sync=not many)
         if many:
@@ -231,7 +233,8 @@ class Staging:
         targets = self.work.targets
         going = {t.path for t in targets if t.expect.has_content and not t.want.has_content}
         sound: set[bytes] = set()
-        for target in targets:
+        for at, target in enumerate(targets):
+            step("Checking files", at, len(targets))
             if not same(self.tree.look(target.path), target.expect):
                 raise Foreign(target.path)
             for above in above_of(target.path):
