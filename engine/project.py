@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from takeback.engine import config as settings
 from takeback.engine import work
-from takeback.engine.agents import transcript
+from takeback.engine.agents.claude import interrupt
 from takeback.engine.errors import (
     NothingToDo,
     SessionRunning,
@@ -210,7 +210,7 @@ class Project:
         for turn in openturn.of_project(self.data, self.root):
             if openturn.is_gone(turn):
                 dead.append(turn)
-            elif transcript.was_interrupted(turn):
+            elif interrupt.was_interrupted(turn):
                 stopped.append(turn)
         if dead or stopped:
             with store.lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from takeback.engine.agents import install as agents
@@ -22,20 +23,20 @@ def install(args: Arguments, out: Output) -> int:
     agent = agents.known(args.places[0])
     level: agents.Level = "project" if args.flag("--project") else "user"
     data = args.value("--data-dir")
-    edit = agents.plan_install(agent, level, _root(args), _home(), data)
+    edits = agents.plan_install(agent, level, _root(args), _home(), data)
+    setup = agents.setup(agent)
     where = "this project" if level == "project" else "all your projects"
-    done = f"{agent} is connected for {where}. Start it anew where it runs already."
-    return _carry_out(agent, [edit], args, out, done, f"{agent} was connected for {where} before.")
+    done = f"{agent} is connected for {where}. {setup.NEXT}"
+    return _carry_out(agent, edits, args, out, done, f"{agent} was connected for {where} before.")
 
 
 def uninstall(args: Arguments, out: Output) -> int:
     """Disconnect an agent, at both levels or at the one that is named."""
     agent = agents.known(args.places[0])
     edits = list(agents.plan_uninstall(agent, _root(args), _home()))
-    for flag, level in (("--user", "user"), ("--project", "project")):
-        if args.flag(flag):
-            file = agents.settings_file(level, _root(args), _home())  # type: ignore[arg-type]
-            edits = [edit for edit in edits if edit.path == file]
+    for level in ("user", "project"):
+        if args.flag(f"--{level}"):
+            edits = [edit for edit in edits if edit.level == level]
     done = f"{agent} is disconnected. What was recorded stays."
     return _carry_out(agent, edits, args, out, done, f"{agent} was not connected.")
 
@@ -63,7 +64,7 @@ def _home() -> bytes:
 
 
 def _carry_out(
-    agent: str, edits: list[FileEdit], args: Arguments, out: Output, done: str, idle: str
+    agent: str, edits: Sequence[FileEdit], args: Arguments, out: Output, done: str, idle: str
 ) -> int:
     """Show each edit and apply it, unless it is only to be shown."""
     dry = args.flag("--dry-run")

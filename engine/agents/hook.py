@@ -23,6 +23,9 @@ _LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
 _HIGHEST = 8
 
+AGENTS = ("claude",)
+"""Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`."""
+
 
 def main(agent: str, data_dir: str | None = None) -> int:
     """Record the event on standard input; always 0."""
@@ -102,27 +105,28 @@ def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
     Raises:
         ValueError: takeback does not know the agent.
     """
-    if agent != "claude":
+    if agent not in AGENTS:
         raise ValueError(f"takeback knows no agent {agent!r}")
-    from takeback.engine.agents import claude
-
+    events = getattr(
+        __import__(f"takeback.engine.agents.{agent}.events").engine.agents, agent
+    ).events
     running = None
-    if _field(payload, "hook_event_name") in claude.NEEDS_TURN:
+    if _field(payload, "hook_event_name") in events.NEEDS_TURN:
         from takeback.engine.record import openturn
 
         turn = openturn.load(data, payload["session_id"])
         if turn is not None:
             running = {call for call, known in turn.calls.items() if known[3] == "running"}
-    pid = _pid("CLAUDE_PID")
-    return [changed(event, pid=pid) for event in claude.translate(payload, running)]
+    pid = _pid(events.PID, events.PROGRAM)
+    return [changed(event, pid=pid) for event in events.translate(payload, running)]
 
 
-def _pid(variable: str) -> int:
+def _pid(variable: str, program: bytes) -> int:
     """The agent's process: as it says itself, else the one of its name that started us, else 0."""
-    text = os.environ.get(variable, "")
+    text = os.environ.get(variable, "") if variable else ""
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
-    return _named_ancestor(b"claude")
+    return _named_ancestor(program)
 
 
 def _named_ancestor(name: bytes, pid: int = 0) -> int:

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takeback.engine.agents import claude, hook
+from takeback.engine.agents import hook
+from takeback.engine.agents.claude import events as claude
 from takeback.engine.facts import Event
 from takeback.engine.frozen import changed
 from takeback.engine.model import Request, Turn
@@ -502,7 +503,7 @@ def test_the_agents_process_is_known(replay: Replay, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(hook, "_named_ancestor", lambda name: 7)
     for text in ("x", "-1", "9" * 30, "١"):
         monkeypatch.setenv("CLAUDE_PID", text)
-        assert hook._pid("CLAUDE_PID") == 7
+        assert hook._pid("CLAUDE_PID", b"claude") == 7
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc")

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takeback.engine.agents import connection, install, jsontext
+from takeback.engine.agents import connection, hookfile, hookstatus, install, jsontext
+from takeback.engine.agents.claude.setup import HOOKS
 from takeback.engine.errors import TakebackError, UsageError
 
 
@@ -38,7 +39,8 @@ class Place:
         return os.fsencode(self.root), os.fsencode(self.home)
 
     def plan(self, level: Any = "user", **more: Any) -> install.FileEdit:
-        return install.plan_install("claude", level, *self.both, **more)
+        (edit,) = install.plan_install("claude", level, *self.both, **more)
+        return edit
 
     def install(self, level: Any = "user", **more: Any) -> install.FileEdit:
         edit = self.plan(level, **more)
@@ -116,7 +118,7 @@ def test_in_and_out_gives_the_same_bytes(p: Place, data: bytes) -> None:
     edit = p.install()
     assert edit.before == data and edit.after == p.user.read_bytes()
     found = ours_of(p.user.read_bytes())
-    assert all(len(found[event]) == 1 for event in install.EVENTS)
+    assert all(len(found[event]) == 1 for event in HOOKS.events)
     assert not p.plan().changes
     assert p.status()[0][0], p.status()
     p.uninstall()
@@ -139,7 +141,7 @@ def test_without_a_file_one_is_made_and_goes_again(p: Place) -> None:
     p.install()
     assert p.user.stat().st_mode & 0o777 == 0o600
     value = json.loads(p.user.read_bytes())
-    assert set(value) == {"hooks"} and set(value["hooks"]) == set(install.EVENTS)
+    assert set(value) == {"hooks"} and set(value["hooks"]) == set(HOOKS.events)
     for event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
         assert value["hooks"][event][0]["matcher"] == "Edit|Write|NotebookEdit|Bash|mcp__.*"
     assert "matcher" not in value["hooks"]["Stop"][0]
@@ -197,7 +199,7 @@ def test_hooks_twice_or_of_former_versions_go(p: Place) -> None:
     p.user.write_text(json.dumps(value, indent=2))
     p.install()
     again = json.loads(p.user.read_bytes())
-    assert set(again["hooks"]) == set(install.EVENTS)
+    assert set(again["hooks"]) == set(HOOKS.events)
     assert len(again["hooks"]["Stop"]) == 1
 
 
@@ -221,7 +223,7 @@ def test_the_home_is_no_project(p: Place) -> None:
     home = os.fsencode(p.home)
     with pytest.raises(UsageError, match="all your projects"):
         install.plan_install("claude", "project", home, home)
-    install.apply_edit(install.plan_install("claude", "user", home, home))
+    install.apply_edit(*install.plan_install("claude", "user", home, home))
     assert len(install.plan_uninstall("claude", home, home)) == 1
 
 
@@ -359,11 +361,11 @@ def test_odd_names_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     python = folder / "python"
     python.symlink_to(sys.executable)
     (folder / "takeback").symlink_to(Path(install.import_folder() or "") / "takeback")
-    monkeypatch.setattr(install, "import_folder", lambda: str(folder))
+    monkeypatch.setattr("takeback.engine.agents.command.import_folder", lambda: str(folder))
     monkeypatch.setattr(sys, "executable", str(python))
     command = install.hook_command("claude")
     assert install.is_ours(command, "claude")
-    assert connection._stale(command) == ""
+    assert hookstatus._stale(command) == ""
     done = run(command, tmp_path / "data", b"torn")
     assert (done.returncode, done.stdout) == (0, b""), done
     assert (tmp_path / "data/errors.jsonl").exists()
@@ -372,17 +374,17 @@ def test_odd_names_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_where_takeback_is_gone_the_agent_is_not_blocked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(install, "import_folder", lambda: str(tmp_path))
+    monkeypatch.setattr("takeback.engine.agents.command.import_folder", lambda: str(tmp_path))
     command = install.hook_command("claude")
     done = run(command, tmp_path)
     assert done.returncode not in (0, 2) and done.stdout == b""
-    assert "gone" in connection._stale(command)
+    assert "gone" in hookstatus._stale(command)
 
 
 def test_without_a_folder_to_import_from_the_whole_python_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(install, "import_folder", lambda: None)
+    monkeypatch.setattr("takeback.engine.agents.command.import_folder", lambda: None)
     command = install.hook_command("claude", "/d a")
     assert command == (
         f"{shlex.quote(sys.executable)} -I -m takeback.tui.cli --data-dir '/d a' hook claude"
@@ -427,7 +429,7 @@ SETTINGS = st.dictionaries(TEXT, VALUES, max_size=3).flatmap(
         {},
         optional={
             "hooks": st.dictionaries(
-                st.sampled_from([*install.EVENTS, "Notification"]), st.lists(GROUP, max_size=2)
+                st.sampled_from([*HOOKS.events, "Notification"]), st.lists(GROUP, max_size=2)
             )
         },
     ).map(lambda hooks: {**rest, **hooks})
@@ -452,17 +454,17 @@ def texts(draw: st.DrawFn) -> str:
 def test_any_file_in_and_out(text: str) -> None:
     data = text.encode()
     path = b"/settings.json"
-    after = install._installed(path, data, "claude", install.hook_command("claude"))
-    assert install._installed(path, after, "claude", install.hook_command("claude")) == after
+    after = hookfile._installed(path, data, HOOKS, install.hook_command("claude"))
+    assert hookfile._installed(path, after, HOOKS, install.hook_command("claude")) == after
     assert all(len(found) == 1 for found in ours_of(after).values() if found)
-    install._check(path, data, after, "claude")
+    hookfile._check(path, data, after, "claude")
     rest: bytes | None = after
     while rest is not None:
-        file = install.HookFile(path, rest, "claude")
+        file = hookfile.HookFile(path, rest, "claude")
         ours = next(file.ours(), None)
         if ours is None:
             break
-        rest = install._without(file, ours)
+        rest = hookfile._without(file, ours)
     assert rest == data
 
 

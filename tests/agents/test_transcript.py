@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from takeback.engine.agents import transcript
+from takeback.engine.agents.claude import interrupt as transcript
 from takeback.engine.model import Request
 from takeback.engine.record.openturn import OpenTurn
 from tests.agents.test_claude import Replay, changes, payloads

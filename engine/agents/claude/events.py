@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from takeback.engine.facts import CallKind, EventKind
 
+PROGRAM = b"claude"
+PID = "CLAUDE_PID"
+"""The variable in which the agent names its process; "" where there is none."""
+
 EDITS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit"})
 SHELLS = frozenset({"Bash", "PowerShell"})
 READERS = frozenset(

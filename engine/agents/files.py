@@ -1,0 +1,105 @@
+"""Files of the user and of the agents that we change: planned first, shown, then applied."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import Literal
+
+from takeback.engine.errors import TakebackError, UsageError
+
+Level = Literal["user", "project"]
+
+NOTHING = "Nothing was changed."
+
+Check = tuple[str, bool, str, str]
+"""What `doctor` shows: name, whether it is well, a sentence, and what to do if not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """A file as it is and as it will be; None for a file that is not there.
+
+    Attributes:
+        level: whether it holds for all projects of the user or for one.
+    """
+
+    path: bytes
+    before: bytes | None
+    after: bytes | None
+    level: Level = "user"
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+
+def read_file(path: bytes) -> bytes | None:
+    """A file's bytes, None where there is none.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise UsageError(f"{os.fsdecode(path)!r} is no regular file. {NOTHING}")
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UsageError(
+            f"{os.fsdecode(path)!r} cannot be read: {error.strerror}. {NOTHING}"
+        ) from error
+
+
+def apply_edit(edit: FileEdit) -> None:
+    """Carry an edit out: at once or not at all, through a symbolic link, with the mode kept.
+
+    Raises:
+        UsageError: the file is not what the edit was made from.
+        TakebackError: it cannot be written; nothing was changed.
+    """
+    if not edit.changes:
+        return
+    path = os.path.realpath(edit.path)
+    if read_file(path) != edit.before:
+        raise UsageError(f"{os.fsdecode(path)!r} was changed meanwhile. {NOTHING}", "Try again.")
+    try:
+        if edit.after is None:
+            os.unlink(path)
+        else:
+            _replace(path, edit.after)
+    except OSError as error:
+        raise TakebackError(
+            f"{os.fsdecode(path)!r} cannot be written: {error.strerror}. {NOTHING}"
+        ) from error
+
+
+def _replace(path: bytes, data: bytes) -> None:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    new = path + b".takeback-%d" % os.getpid()
+    try:
+        old: os.stat_result | None = os.stat(path)
+    except FileNotFoundError:
+        old = None
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            if old is not None:
+                if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+                    try:
+                        os.fchown(fd, old.st_uid, old.st_gid)
+                    except OSError:
+                        pass
+                os.fchmod(fd, stat.S_IMODE(old.st_mode))
+            file.flush()
+            os.fsync(fd)
+        os.rename(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
