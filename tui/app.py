@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -33,7 +34,9 @@ from takeback.tui.screens.main import MainScreen
 from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.terminal import Terminal
 from takeback.tui.text import safe
+from takeback.tui.widgets import too_small
 from takeback.tui.widgets.diff_pane import DiffPane
+from takeback.tui.widgets.plain import PlainSigns
 from takeback.tui.widgets.search_line import SearchLine
 from takeback.tui.widgets.which_key import WhichKey
 from takeback.tui.work import Desk
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
 
 _FOLLOW_EVERY = 2.0
 """Seconds between two looks for something new in the record."""
+_PLAIN = PlainSigns()
+_UNSEEN = ("app.leave", "app.go_back", "app.quit", "app.interrupt")
+"""Actions that also run while the terminal is too small to show what they do."""
 _TWICE = 2.0
 """Seconds within which a second ctrl+c quits."""
 
@@ -104,6 +110,13 @@ class TakebackApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return theming.defaults()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        found = super().get_line_filters()
+        return found if self.glyphs is glyphs.UNICODE else [*found, _PLAIN]
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(bool(terminals.too_small(*event.size)), too_small.CLASS)
 
     def show_theme(self, name: str) -> None:
         """Show a theme, in the colours that the terminal has."""
@@ -355,6 +368,8 @@ class TakebackApp(App[None]):
         elif fed.kind == "unknown":
             self.say(f"{keys.shown(' '.join(fed.pressed))} means nothing here.")
         elif fed.key is not None:
+            if self.has_class(too_small.CLASS) and fed.key.action not in _UNSEEN:
+                return True
             if fed.key.scope == "common" and len(fed.pressed) > 1 and self._held():
                 self.say(f"Close the plan first: {keys.first('common.go_back')}.")
             else:

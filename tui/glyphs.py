@@ -40,3 +40,19 @@ def named(name: str, unicode: bool = True) -> Glyphs:
         unicode: whether the terminal shows more than ASCII, for "auto".
     """
     return ASCII if name == "ascii" or (name == "auto" and not unicode) else UNICODE
+
+
+def _plain() -> dict[int, str]:
+    """As much ASCII as it has cells for each sign that is drawn, also by Textual's widgets."""
+    signs = {
+        '"': "“”„«»", "'": "‘’", "~": "…", "-": "−–—─━═┄┈╌╶╴▔▁▀▄", "|": "│┃║┆┊╎▎▏▍▌▐▕▊▋▉",
+        "+": "├┤┬┴┼┌┐└┘╭╮╰╯┏┓┗┛╔╗╚╝✓✔", "*": "●•◆■★", "?": "◐", "o": "○◯", ".": "·∙",
+        "x": "×✗✘╳", ">": "→▶▸›❯", "<": "←◀◂‹↶", "^": "↑▲△", "v": "↓▼▽", "!": "⚠", "#": "█▓▒░",
+        "_": "▂", " ": "▃▅▆▇\xa0",
+    }  # fmt: skip
+    wide = {0x1F50E: "> "}
+    return {ord(sign): plain for plain, many in signs.items() for sign in many} | wide
+
+
+PLAIN = _plain()
+"""For ``str.translate``; what is not in it, such as a letter of some name, stays."""

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from takeback.engine.errors import Exit, UsageError
-from takeback.tui import context
+from takeback.tui import context, terminal
 
 if TYPE_CHECKING:
     from takeback.engine.model import Call, Change, Operation, Step, Turn
@@ -85,13 +85,14 @@ def turns_of(project: Project) -> list[Turn]:
 
 def start(args: Arguments, out: Output) -> int:
     """Without a verb: the app on a terminal, elsewhere what can be done instead."""
-    if not out.json and _can_draw():
+    reason = terminal.cannot_draw(os.environ, not out.json and _on_terminal())
+    if not reason:
         from takeback.tui import app
 
         app.run(context.folder(args), args.value("--data-dir") or None, out.note)
         return Exit.DONE
     lines = [
-        "The full-screen app opens on a terminal only. Elsewhere:",
+        f"{reason} Elsewhere:",
         "  takeback log             what the agents did to this project",
         "  takeback undo --dry-run  what the next undo would take back",
         "  takeback --help          every command",
@@ -100,10 +101,9 @@ def start(args: Arguments, out: Output) -> int:
     return Exit.DONE
 
 
-def _can_draw() -> bool:
-    """Whether somebody sits at a terminal that can show the app."""
-    named = os.environ.get("TERM", "")
-    return sys.stdin.isatty() and sys.stdout.isatty() and named not in ("", "dumb")
+def _on_terminal() -> bool:
+    """Whether somebody sits at a terminal; the app draws on the stream of messages."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def unbuilt(args: Arguments, out: Output) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.screen import Screen
 
 from takeback.tui.widgets.lines import KeyLine, TextLine
+from takeback.tui.widgets.too_small import TooSmall
 
 if TYPE_CHECKING:
     from takeback.tui.app import TakebackApp
@@ -30,6 +31,9 @@ class BaseScreen(Screen[None]):
     @property
     def takeback(self) -> TakebackApp:
         return cast("TakebackApp", self.app)
+
+    def on_mount(self) -> None:
+        self.mount(TooSmall())
 
     @property
     def stands(self) -> bool:

@@ -10,6 +10,9 @@ from takeback.tui.screens.base import BaseScreen
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList, Span
 
+_WITH_NAMES = 80
+"""Columns from which on there is room for the names that `takeback.tui.keymap` takes."""
+
 
 class HelpScreen(BaseScreen):
     """The keys, those of the screen it was opened from first."""
@@ -29,11 +32,16 @@ class HelpScreen(BaseScreen):
     def on_mount(self) -> None:
         rows = self.query_one("#rows", RowList)
         rows.focus()
-        rows.fill(help_rows(self._tb_from, self.takeback.glyphs))
+        wide = self.app.size.width >= _WITH_NAMES
+        rows.fill(help_rows(self._tb_from, self.takeback.glyphs, wide))
 
 
-def help_rows(opened_from: str, glyphs: Glyphs) -> list[Row]:
-    """The whole table as rows, grouped by where the keys hold."""
+def help_rows(opened_from: str, glyphs: Glyphs, names: bool = True) -> list[Row]:
+    """The whole table as rows, grouped by where the keys hold.
+
+    Args:
+        names: also what the file of the user's keys calls each action.
+    """
     scopes = list(keys.TITLES)
     if opened_from in scopes:
         scopes.remove(opened_from)
@@ -45,7 +53,7 @@ def help_rows(opened_from: str, glyphs: Glyphs) -> list[Row]:
             Row(
                 f"key:{scope}:{key.keys}",
                 (Span(f"{key.shown:<20}", "agent"), Span(key.text)),
-                (Span(key.id, "muted"),),
+                (Span(key.id, "muted"),) if names else (),
                 indent=2,
             )
             for key in keys.of(scope)
