@@ -131,6 +131,17 @@ class Project:
         place = paths.find_root(here, data, settings.load(None, data).allow_root)
         return cls(place, here, data, notify)
 
+    def _look_for_store(self) -> None:
+        """A store that was made since: the first turn may be recorded while this is open."""
+        if self.store is None:
+            self.store = Store.open(self.root, self.data)
+            self._prepare_lock()
+
+    def read_settings(self) -> None:
+        """Use the settings as the files have them now."""
+        self.config = settings.load(self.place.path, self.data)
+        self._snapshots = None
+
     def _prepare_lock(self) -> None:
         if self.store is not None:
             self.store.lock.notify = self._notify
@@ -173,9 +184,7 @@ class Project:
     def record(self, event: Event, wait_s: float = 30.0) -> Begun | None:
         """Record one event; see `recorder.feed` for what it raises."""
         begun = recovery.feed(event, self.data, wait_s, self._notify)
-        if self.store is None:
-            self.store = Store.open(self.root, self.data)
-            self._prepare_lock()
+        self._look_for_store()
         return begun
 
     @contextmanager
@@ -237,6 +246,7 @@ class Project:
         Args:
             counts: fill in the numbers of lines (one git process).
         """
+        self._look_for_store()
         if self.store is None:
             return ()
         log = self.log()

@@ -22,15 +22,17 @@ from textual.widgets import Input
 
 from takeback.engine.config import config_dir
 from takeback.engine.model import Request
+from takeback.engine.store.paths import store_dir
 from takeback.tui import chords, glyphs, keymap, keys, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
 from takeback.tui.diff_layout import View
 from takeback.tui.failures import as_error
-from takeback.tui.messages import Loaded, Record, Said
+from takeback.tui.follow import Stamp, stamp
+from takeback.tui.messages import Ended, Loaded, Opened, Record, Said
 from takeback.tui.screens.base import BaseScreen
 from takeback.tui.screens.help import HelpScreen
-from takeback.tui.screens.main import MainScreen
+from takeback.tui.screens.main import MainScreen, folder_words
 from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.terminal import Terminal
 from takeback.tui.text import safe
@@ -91,7 +93,7 @@ class TakebackApp(App[None]):
         self._tb_said = [*said, *wrong]
         self._tb_chords = Chords()
         self._tb_chord_timers: list[Timer] = []
-        self._tb_stamp: tuple[tuple[str, int, int], ...] = ()
+        self._tb_stamp: Stamp = ()
         self._tb_tries: dict[str, chords.Node] = {}
         self._tb_interrupted = 0.0
         self._tb_prepared = 0
@@ -154,10 +156,11 @@ class TakebackApp(App[None]):
 
     def load(self) -> None:
         """Read the record again; `on_loaded` shows it."""
-        self._tb_stamp = _stamp(self.project)
+        project = self.project
+        self._tb_stamp = _stamp(project)
 
         def read() -> Record:
-            return Record(self.project.sessions(counts=True), self.project.operations())
+            return Record(project.sessions(counts=True), project.operations())
 
         self._prepare(read)
 
@@ -176,19 +179,23 @@ class TakebackApp(App[None]):
         self._tb_prepared += 1
         number = self._tb_prepared
 
-        first = self.record is None
+        project, first = self.project, self.record is None
+
+        def made(record: Record) -> Message:
+            return Loaded(record, project.root, screen.keys_of, screen.prepare(record))
 
         def call() -> Message:
             if first and screen.keys_of == "timeline":
-                glimpse = Record(self.project.glimpse(), partial=True)
+                glimpse = Record(project.glimpse(), partial=True)
                 if glimpse.sessions:
-                    self.post_message(Loaded(glimpse, screen.keys_of, screen.prepare(glimpse)))
-            record = read()
-            return Loaded(record, screen.keys_of, screen.prepare(record))
+                    self.post_message(made(glimpse))
+            return made(read())
 
         self.desk.call(self, "Reading", call, _sentence, stale=lambda: number != self._tb_prepared)
 
     def on_loaded(self, message: Loaded) -> None:
+        if message.root != self.project.root:
+            return
         if self.record is None or not message.record.partial:
             self.record = message.record
         screen = self.main
@@ -240,6 +247,49 @@ class TakebackApp(App[None]):
             self.session_id = session
         self.action_go("timeline")
         self.prepare()
+
+    def open_project(self, root: bytes, session: str = "") -> None:
+        """Open another project in place of this one, and show a session of it."""
+        if root == self.project.root:
+            self.open_session(session)
+            return
+        from takeback.tui.opening import opened
+
+        data = self.project.data
+
+        def call() -> Message:
+            return opened(root, data, session, lambda text: self.post_message(Said(text)))
+
+        self.desk.call(self, "Opening", call, _sentence, can_stop=False)
+
+    def on_opened(self, message: Opened) -> None:
+        before, self.project = self.project, message.project
+        self.record, self.session_id = None, message.session
+        self.desk.diff_number += 1
+        here = f"Now in {folder_words(self.project.root)}."
+        self._tb_said = [text for text in (here, *message.said, self.use_settings()) if text]
+        self.action_go("timeline")
+        self.load()
+
+        def close() -> Message:
+            before.close()
+            return Ended()
+
+        # After whatever still reads the project that was open before.
+        self.desk.call(self, "Closing", close, _sentence, can_stop=False)
+
+    def use_settings(self) -> str:
+        """Show the theme and the signs that the settings name now; a sentence where they cannot."""
+        name, said = theming.chosen(self.project.config.theme, self.themes.all, self.terminal)
+        if name != self.theme:
+            self.show_theme(name)
+        signs = glyphs.named(self.project.config.glyphs, self.terminal.unicode)
+        if signs != self.glyphs:
+            self.glyphs = signs
+            for screen in (*self._installed_screens.values(), *self.screen_stack):
+                if isinstance(screen, MainScreen):
+                    screen.use(signs)
+        return said
 
     # --- Undo and redo -----------------------------------------------------------------------
 
@@ -414,24 +464,9 @@ class TakebackApp(App[None]):
             self.screen.mount(panel)
 
 
-def _stamp(project: Project) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of what the timeline is read of: changes with the record."""
-    if project.store is None:
-        return ()
-    found = []
-    for folder in (
-        os.fsdecode(project.store.dir),
-        os.path.join(os.fsdecode(project.store.dir), "ledger"),
-    ):
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".jsonl"):
-                        known = entry.stat()
-                        found.append((entry.path, known.st_size, known.st_mtime_ns))
-        except OSError:
-            continue
-    return tuple(sorted(found))
+def _stamp(project: Project) -> Stamp:
+    """Changes when something is recorded in the open project, be it for the first time."""
+    return stamp(store_dir(project.data, project.root))
 
 
 def _scope(widget: object) -> str:
@@ -482,6 +517,6 @@ def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> N
         app.run()
     finally:
         listener.tell = note
-        project.close()
+        app.project.close()
     if app.failure is not None:
         raise as_error(app.failure) from app.failure

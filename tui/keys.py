@@ -174,6 +174,7 @@ TABLE = (
     Key("sessions", "enter", "screen.open", "open the session", "open"),
     Key("sessions", "u", "screen.undo_here", "undo the last turn of this session", "undo here"),
     Key("sessions", "U", "screen.redo_here", "redo what was undone of this session", "redo here"),
+    Key("sessions", "p", "screen.projects", "sessions of all projects, or of this one", "projects"),
     Key("sessions", "s", "screen.sort", "sort: newest, most files, agent", "sort"),
     Key("timeline", "u", "screen.undo_here", "undo the turn of this line", "undo this turn"),
     Key("timeline", "d,enter", "screen.diff", "the diff of this line", "diff"),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import Operation, Outcome, Plan, Session, Turn
 from takeback.tui.diffs import Line
+
+if TYPE_CHECKING:
+    from takeback.engine.project import Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +47,38 @@ class Said(Message):
 
 
 @dataclass
+class Ended(Message):
+    """A call ended that has nothing to tell."""
+
+
+@dataclass
 class Loaded(Message):
     """The record was read, and a screen's rows were made of it.
 
     Attributes:
+        root: the project that was read; another one may be open by now.
         screen: the name of the screen that the rows are for.
         prepared: what its `prepare` answered.
     """
 
     record: Record
+    root: bytes
     screen: str
     prepared: object = field(repr=False)
+
+
+@dataclass
+class Opened(Message):
+    """Another project was opened.
+
+    Attributes:
+        session: the session of it to show, "" for the newest.
+        said: what had to be done first.
+    """
+
+    project: Project
+    session: str
+    said: Sequence[str]
 
 
 @dataclass

@@ -189,7 +189,7 @@ def rows(
     elif sort == "agent":
         ordered.sort(key=lambda one: one.session.agent.casefold())
     agents = _width([safe(one.session.agent) for one in found])
-    names = _width([one.where.name for one in found]) if projects else 0
+    names = min(_width([one.where.name for one in found]), _LONGEST_NAME if wide else 10)
     agos = max((cell_len(_ago(one, now_ns, wide)) for one in found), default=0)
     out: list[Row] = []
     group = ""
@@ -203,12 +203,13 @@ def rows(
         ago = _ago(one, now_ns, wide)
         when = time.strftime(shape, at) + "  " + " " * (agos - cell_len(ago)) + ago + "  "
         lead = [Span(when, "muted"), Span(fit(safe(one.session.agent), agents) + "  ", "agent")]
-        if projects:
-            lead.append(Span(fit(one.where.name, names) + "  "))
-        lead.append(Span(one.title, "title"))
         cells = [Span(counted(len(one.session.turns), "turn")), Span(counted(one.files, "file"))]
         if wide:
             cells.append(numbers(one.plus, one.minus, glyphs))
+        if projects:
+            lead.append(Span(fit(one.where.name, names) + "  "))
+            cells = cells if wide else cells[1:]
+        lead.append(Span(one.title, "title"))
         out.append(Row(one.key, tuple(lead), (*cells, state(one, glyphs, wide)), head=True))
     if unread:
         out.append(_heading("unread", "Projects that are not shown", glyphs))

@@ -43,12 +43,14 @@ class Task:
         since: monotonic seconds.
         can_stop: whether it may be cancelled.
         stopped: it was.
+        far: how far it is, in words.
     """
 
     what: str
     since: float
     can_stop: bool
     stopped: bool = False
+    far: str = ""
 
 
 class Desk:
@@ -117,7 +119,20 @@ class Desk:
         if task is None or took < SHOW_AFTER:
             return ""
         stop = "cancelling" if task.stopped else "esc cancels" if task.can_stop else ""
-        return f"{task.what}  {took:.1f} s  {stop}".rstrip()
+        far = f"  {task.far}" if task.far else ""
+        return f"{task.what}{far}  {took:.1f} s  {stop}".rstrip()
+
+    def report(self, far: str) -> None:
+        """Say how far the running call is; for its own thread.
+
+        Raises:
+            Stopped: the user cancelled it.
+        """
+        task = self._task
+        if task is not None:
+            if task.stopped:
+                raise Stopped(f"{task.what} was cancelled. Nothing was changed.")
+            task.far = far
 
     def stop(self) -> bool:
         """Cancel the call that is shown; whether there was one that can be."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ import pytest
 from takeback.engine.model import Change, NotCaptured, Operation, PathChange, Session, Turn
 from takeback.engine.project import Project
 from takeback.tui import glyphs, session_rows
+from takeback.tui.elsewhere import Elsewhere
 from takeback.tui.screens.sessions import SessionsScreen
 from takeback.tui.screens.timeline import TimelineScreen
 from takeback.tui.session_rows import Summary, Unread, Where
+from takeback.tui.text import safe
 from takeback.tui.widgets.cells import cell_len
 from takeback.tui.widgets.row_list import Row
 from tests.tui.driver import HOSTILE, SIZES, Driver, is_new, is_old, play
@@ -267,5 +271,93 @@ def test_the_mouse_selects_and_opens(folder: Path) -> None:
         await app.pilot.click("#rows", offset=(12, 2), times=2)
         await app.until(lambda: isinstance(app.app.screen, TimelineScreen))
         assert app.app.session_id == "s1"
+
+    play(folder, story)
+
+
+# --- All projects --------------------------------------------------------------------------------
+
+
+def other_projects(base: Path) -> None:
+    """A project that is well, one whose folder is gone, one with a damaged store."""
+    for name in ("proto", "gone", "broken"):
+        (base / name).mkdir()
+        project = Project.open(str(base / name))
+        with project.turn("q", "pi", f"work on {name}") as recorded, recorded.edit("p.py"):
+            (base / name / "p.py").write_text("1\n")
+        assert project.store is not None
+        store = Path(os.fsdecode(project.store.dir))
+        project.close()
+        if name == "gone":
+            shutil.rmtree(base / name)
+        if name == "broken":
+            (store / "ledger").rename(store / "away")
+            (store / "ledger").write_text("no folder")
+
+
+def test_one_damaged_store_hides_no_other(folder: Path) -> None:
+    two_sessions(folder)
+    other_projects(folder.parent)
+    here = Project.open(str(folder))
+    reported: list[str] = []
+    look = Elsewhere()
+    found, unread = look.look(here.data, here.config, here.root, safe, reported.append)
+    assert "proto" in [one.where.name for one in found]
+    assert "project" not in [one.where.name for one in found]
+    assert any("gone" in item.words and item.reason == "the folder is gone" for item in unread)
+    assert reported[0] == "0 of 3 projects"
+    first = found[0]
+    with Project.open(first.where.root).turn("q2", "pi", "more") as recorded, recorded.edit("n"):
+        Path(os.fsdecode(first.where.root), "n").write_text("1\n")
+    again, _ = look.look(here.data, here.config, here.root, safe)
+    assert len(again) == len(found) + 1
+    kept, _ = look.look(here.data, here.config, here.root, safe)
+    assert all(one is other for one, other in zip(again, kept, strict=True)), "nothing read anew"
+    here.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_enter_on_a_session_of_another_project_goes_there(
+    folder: Path, size: tuple[int, int]
+) -> None:
+    two_sessions(folder)
+    other_projects(folder.parent)
+
+    async def story(app: Driver) -> None:
+        await opened(app)
+        await app.press("p")
+        await app.until(lambda: any("proto" in row for row in app.rows()))
+        assert any("the folder is gone" in row for row in app.rows())
+        app.burst("slash", *"proto", "enter")
+        await app.until(lambda: "matches “proto”" in app.text())
+        await app.press("u")
+        await app.until(lambda: "of another project" in app.text())
+        assert is_new(folder)
+        await app.press("enter")
+        await app.until(lambda: isinstance(app.app.screen, TimelineScreen))
+        await app.until(lambda: any("work on proto" in row for row in app.rows()))
+        await app.until(lambda: "Now in" in app.text())
+        assert app.app.project.root == os.fsencode(folder.parent / "proto")
+        await app.press("ctrl+x", "u")
+        await app.planned()
+        await app.press("enter")
+        await app.until(lambda: not (folder.parent / "proto" / "p.py").exists())
+        await app.press("1")
+        await app.until(lambda: any("proto" in row and "1 undone" in row for row in app.rows()))
+
+    play(folder, story, size)
+
+
+def test_a_folder_that_vanishes_meanwhile_leaves_the_app_where_it_is(folder: Path) -> None:
+    two_sessions(folder)
+    other_projects(folder.parent)
+
+    async def story(app: Driver) -> None:
+        await opened(app)
+        shutil.rmtree(folder.parent / "proto")
+        app.app.open_project(os.fsencode(folder.parent / "proto"))
+        await app.until(lambda: "folder that can be used: No such file" in app.text())
+        assert app.app.project.root == os.fsencode(folder)
+        assert isinstance(app.app.screen, SessionsScreen)
 
     play(folder, story)

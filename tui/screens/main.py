@@ -7,6 +7,7 @@ import os
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from takeback.tui.glyphs import Glyphs
 from takeback.tui.messages import Record
 from takeback.tui.screens.base import BREAKPOINTS, STATUS, BaseScreen
 from takeback.tui.text import safe
@@ -62,6 +63,12 @@ class MainScreen(BaseScreen):
             elif before is None or before.partial:
                 self.say("")
             self.show(prepared)
+
+    def use(self, signs: Glyphs) -> None:
+        """Show other signs from now on."""
+        for rows in self.query(RowList):
+            rows.use(signs)
+        self._tb_record = None
 
     def on_screen_resume(self) -> None:
         if self._tb_record is None or self._tb_record is not self.takeback.record:

@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from takeback.engine.model import Request
+from takeback.engine.model import OperationKind, Request
 from takeback.tui import session_rows
+from takeback.tui.elsewhere import Elsewhere
 from takeback.tui.messages import Record
 from takeback.tui.screens.base import STATUS
 from takeback.tui.screens.main import MainScreen, folder_words
-from takeback.tui.session_rows import SORTS, Sort, Summary, Where
+from takeback.tui.session_rows import SORTS, Sort, Summary, Unread, Where
 from takeback.tui.widgets.filter_line import FilterLine
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList, Span
@@ -49,6 +50,8 @@ class SessionsScreen(MainScreen):
         super().__init__()
         self.VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
         self._tb_sort: Sort = "newest"
+        self._tb_all = False
+        self._tb_elsewhere = Elsewhere()
         self._tb_known: dict[str, Summary] = {}
         self._tb_read: tuple[Record | None, tuple[Summary, ...]] = (None, ())
         self._tb_wide = False
@@ -83,15 +86,35 @@ class SessionsScreen(MainScreen):
     def prepare(self, record: Record) -> Shown:
         now = time.time_ns()
         found = list(self._summaries(record))
-        words = self.filter_words
+        words, every = self.filter_words, self._tb_all
+        unread: list[Unread] = []
+        if every:
+            project = self.takeback.project
+            others, unread = self._tb_elsewhere.look(
+                project.data,
+                project.config,
+                project.root,
+                folder_words,
+                self.takeback.desk.report,
+            )
+            found += others
         matching = session_rows.matching(found, words)
         rows = session_rows.rows(
-            matching, self.takeback.glyphs, now, sort=self._tb_sort, wide=self.has_class("-wide")
+            matching,
+            self.takeback.glyphs,
+            now,
+            sort=self._tb_sort,
+            wide=self.has_class("-wide"),
+            projects=every,
+            unread=unread,
         )
         if not matching:
-            said = session_rows.empty(len(found), words, False)
+            said = session_rows.empty(len(found), words, every)
             rows.insert(0, Row("empty", (Span(said, "muted"),), still=True))
-        about = session_rows.headline(len(matching), len(found), words, self._tb_sort, 0)
+        roots = {one.where.root for one in found}
+        about = session_rows.headline(
+            len(matching), len(found), words, self._tb_sort, len(roots) if every else 0, len(unread)
+        )
         return Shown(rows, {one.key: one for one in matching}, about)
 
     def _summaries(self, record: Record) -> tuple[Summary, ...]:
@@ -139,17 +162,27 @@ class SessionsScreen(MainScreen):
     def action_open(self) -> None:
         one = self._current
         if one is not None:
-            self.takeback.open_session(one.session.id)
+            self.takeback.open_project(one.where.root, one.session.id)
 
     def action_undo_here(self) -> None:
-        one = self._current
-        if one is not None:
-            self.takeback.open_plan(Request("undo", session=one.session.id))
+        self._plan("undo")
 
     def action_redo_here(self) -> None:
+        self._plan("redo")
+
+    def _plan(self, kind: OperationKind) -> None:
         one = self._current
-        if one is not None:
-            self.takeback.open_plan(Request("redo", session=one.session.id))
+        if one is None:
+            return
+        if one.where.root != self.takeback.project.root:
+            self.say("This session is of another project: enter opens it, then undo.", True)
+        else:
+            self.takeback.open_plan(Request(kind, session=one.session.id))
+
+    def action_projects(self) -> None:
+        """Show the sessions of all projects, or of the open one only."""
+        self._tb_all = not self._tb_all
+        self.takeback.prepare()
 
     def action_sort(self) -> None:
         self._tb_sort = SORTS[(SORTS.index(self._tb_sort) + 1) % len(SORTS)]

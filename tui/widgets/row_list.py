@@ -117,6 +117,11 @@ class RowList(ScrollView, can_focus=True):
         self._tb_glyphs = glyphs
         self._tb_styles: dict[tuple[str, ...], Style] = {}
 
+    def use(self, glyphs: Glyphs) -> None:
+        """Draw with other signs from now on."""
+        self._tb_glyphs = glyphs
+        self.refresh()
+
     # --- Content -----------------------------------------------------------------------------
 
     @property
