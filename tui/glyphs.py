@@ -24,13 +24,22 @@ class Glyphs:
     minus: str = "−"
     down: str = "↓"
     up: str = "↑"
+    later: str = "↷"
+    failed: str = "✗"
+    running: str = "●"
+    marked: str = "■"
+    folded: str = "┊"
+    bullet: str = "•"
 
     def of(self, origin: str) -> str:
         return self.agent if origin == "agent-edited" else self.unknown
 
 
 UNICODE = Glyphs()
-ASCII = Glyphs("*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-", "down", "up")
+ASCII = Glyphs(
+    "*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-", "down", "up",
+    later=">", failed="x", running="*", marked="#", folded=":", bullet="-",
+)  # fmt: skip
 
 
 def named(name: str, unicode: bool = True) -> Glyphs:

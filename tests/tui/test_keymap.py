@@ -44,9 +44,9 @@ def test_every_action_has_a_name_of_its_own_that_says_what_it_is() -> None:
 
 
 def test_a_line_gives_an_action_other_keys_and_leaves_the_rest() -> None:
-    table, said = keymap.read('[keys]\n"timeline.undo_here" = "U,ctrl+x z"\n', "keys.toml")
+    table, said = keymap.read('[keys]\n"timeline.undo_here" = "M,ctrl+x z"\n', "keys.toml")
     assert said == ()
-    assert row(table, "timeline.undo_here").sequences == (("U",), ("ctrl+x", "z"))
+    assert row(table, "timeline.undo_here").sequences == (("M",), ("ctrl+x", "z"))
     others = [key for key in table if key.id != "timeline.undo_here"]
     assert others == [key for key in keys.TABLE if key.id != "timeline.undo_here"]
 
@@ -61,16 +61,16 @@ def test_an_action_with_two_rows_becomes_one_that_keeps_their_words() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '"timeline.undo_here" = "U"',
-        '[keys]\ntimeline.undo_here = "U"',
-        '[keys.timeline]\nundo_here = "U"',
-        '[timeline]\nundo_here = "U"',
+        '"timeline.undo_here" = "M"',
+        '[keys]\ntimeline.undo_here = "M"',
+        '[keys.timeline]\nundo_here = "M"',
+        '[timeline]\nundo_here = "M"',
     ],
 )
 def test_the_name_may_be_nested_as_toml_allows(text: str) -> None:
     table, said = keymap.read(text, "keys.toml")
     assert said == ()
-    assert row(table, "timeline.undo_here").keys == "U"
+    assert row(table, "timeline.undo_here").keys == "M"
 
 
 def test_two_actions_can_change_places() -> None:
@@ -114,11 +114,11 @@ def test_every_wrong_line_is_said_and_the_others_count() -> None:
 
 def test_of_two_lines_that_clash_the_later_one_gives_way() -> None:
     table, said = keymap.read(
-        '[keys]\n"timeline.undo_here" = "Z"\n"timeline.diff" = "Z z"\n"list.top" = "t"\n', "f"
+        '[keys]\n"timeline.undo_here" = "X"\n"timeline.diff" = "X z"\n"list.top" = "t"\n', "f"
     )
     assert len(said) == 1
-    assert "'timeline.diff' = 'Z z' does not count." in said[0]
-    assert row(table, "timeline.undo_here").keys == "Z"
+    assert "'timeline.diff' = 'X z' does not count." in said[0]
+    assert row(table, "timeline.undo_here").keys == "X"
     assert row(table, "timeline.diff").keys == row(keys.TABLE, "timeline.diff").keys
     keys.check_all(table)
 
@@ -133,7 +133,7 @@ def test_no_key_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert keys.first("common.leave") == ""
 
 
-@pytest.mark.parametrize("key", ["U", "ü", "?", "+", "ctrl++", "alt+left", "f12", "slash", "§"])
+@pytest.mark.parametrize("key", ["M", "ü", "?", "+", "ctrl++", "alt+left", "f12", "slash", "§"])
 def test_keys_that_there_are(key: str) -> None:
     assert keymap.unusable(key) is None
 
@@ -214,15 +214,15 @@ def test_a_changed_key_works_in_the_app_and_the_old_one_does_not(
 ) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "keys.toml").write_text(
-        '[keys]\n"timeline.undo_here" = "Z"\n"common.help" = "f1"\n"common.undo" = "ctrl+x z"\n'
+        '[keys]\n"timeline.undo_here" = "X"\n"common.help" = "f1"\n"common.undo" = "ctrl+x z"\n'
         '"common.command_palette" = ""\n"common.quitt" = "x"\n'
     )
     clean_turn(folder)
 
     async def story(driver: Driver) -> None:
         app = driver.app
-        await driver.until(lambda: "quitt" in driver.text() and "Z undo" in driver.text())
-        assert "Z undo this turn" in driver.text()
+        await driver.until(lambda: "quitt" in driver.text() and "X undo" in driver.text())
+        assert "X undo here" in driver.text()
         assert "ctrl+x z undo" in driver.text()
         assert "Did you mean 'common.quit'?" in driver.text()
         for pressed in ("u", "?", "ctrl+p", "ctrl+x u"):
@@ -232,7 +232,7 @@ def test_a_changed_key_works_in_the_app_and_the_old_one_does_not(
         await driver.press("f1")
         await driver.until(lambda: isinstance(app.screen, HelpScreen))
         await driver.until(lambda: "f1" in driver.text())
-        await driver.press("escape", "Z")
+        await driver.press("escape", "X")
         await driver.until(lambda: isinstance(app.screen, UndoScreen))
 
     play(folder, story, (120, 36))

@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from takeback.engine.model import Request, Session
-from takeback.tui import diffs, timeline_rows
+from takeback.engine.model import Change, Part, Session, Turn
+from takeback.engine.timeline.later import later_edits
+from takeback.tui import diffs, marks, timeline_rows, timeline_words
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
 from takeback.tui.screens.base import STATUS
 from takeback.tui.screens.diff import DiffScreen
 from takeback.tui.screens.main import MainScreen
-from takeback.tui.timeline_rows import Entry
+from takeback.tui.text import counted
+from takeback.tui.timeline_rows import Entry, View
+from takeback.tui.timeline_words import Counts
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.filter_line import FilterLine
 from takeback.tui.widgets.lines import KeyLine, TextLine
-from takeback.tui.widgets.row_list import RowList
+from takeback.tui.widgets.row_list import Listing, RowList, listing
 
 _NEXT = "Connect an agent with 'takeback install AGENT', or record with 'takeback run -- COMMAND'."
+_SHARES = (30, 40, 50, 60, 70)
+"""What the list can have of the width, in percent."""
+_TURNED = {None: "Folded as usual.", True: "Everything is unfolded.", False: "Folded to headings."}
+
+
+@dataclass(slots=True)
+class Shown:
+    """A session as rows.
+
+    Attributes:
+        known: the rows of each turn, by its id.
+        newest: the newest turn of all sessions.
+    """
+
+    session: Session
+    view: View
+    counts: Counts
+    turns: tuple[Turn, ...]
+    newest: Turn
+    known: dict[str, list[Entry]] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    rows: Listing = field(default_factory=lambda: listing([]))
+
+    def build(self) -> None:
+        """Make the rows that are not known."""
+        self.entries = timeline_rows.entries(self.session, self.view, self.known)
+        self.rows = listing([entry.row for entry in self.entries])
 
 
 class TimelineScreen(MainScreen):
@@ -32,80 +64,378 @@ class TimelineScreen(MainScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._tb_entries: dict[str, Entry] = {}
+        self._tb_shown: Shown | None = None
+        self._tb_opened: dict[str, bool] = {}
+        self._tb_every: bool | None = None
+        self._tb_width = 76
+        self._tb_marks: dict[str, Part] = {}
+        self._tb_anchor = ""
+        self._tb_follows = True
+        self._tb_filling = False
+        self._tb_share = 50
+        self._tb_beside: object = None
+        self._tb_filtered = ""
 
     def compose(self) -> ComposeResult:
         yield self.head()
         yield TextLine(id="about")
         yield FilterLine(id="filter")
         with Horizontal(id="panes"):
-            yield RowList(self.takeback.glyphs, id="rows")
+            yield RowList(self.takeback.glyphs, id="rows", marking=True)
             with Vertical(id="side"):
                 yield DiffPane(id="diff")
         yield TextLine(id="detail")
         yield TextLine("Reading…", id=STATUS)
         yield KeyLine(self.keys_of, id="keys")
 
-    def on_resize(self) -> None:
-        # A pane that just appeared has no diff yet.
-        self._show()
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#rows", RowList)
 
-    def prepare(self, record: Record) -> tuple[Session | None, list[Entry]]:
+    def on_resize(self) -> None:
+        if not self.stands:
+            return
+        # A pane that just appeared has no diff yet.
+        self._tb_beside = None
+        self.call_after_refresh(self._measure)
+
+    def _measure(self) -> None:
+        """Break the lines again where the list got another width."""
+        if not self.stands:
+            return
+        # The signs before a row, the scroll bar, and a cell at the edge.
+        width = self.rows.size.width - 4
+        if width != self._tb_width and width > 0:
+            self._tb_width = width
+            if self._tb_shown is not None:
+                self._again()
+        self._about()
+        self._beside()
+
+    # --- Rows --------------------------------------------------------------------------------
+
+    def prepare(self, record: Record) -> Shown | None:
+        known = self._tb_shown
         wanted = self.takeback.session_id
+        if not wanted and known is not None and not self._tb_follows:
+            # Another session's new turn takes nobody away from what is read.
+            wanted = known.session.id
+        newest = timeline_rows.newest(record.sessions)
         session = next((one for one in record.sessions if one.id == wanted), None)
-        session = session or timeline_rows.newest(record.sessions)
-        if session is None:
-            return None, []
-        return session, timeline_rows.entries(session, self.takeback.glyphs, time.time_ns())
+        if session is None or not session.turns:
+            session = newest
+        if session is None or newest is None:
+            return None
+        view = View(
+            self.takeback.glyphs,
+            time.time_ns(),
+            self._tb_width,
+            self.filter_words,
+            later_edits(record.sessions),
+            dict(self._tb_opened),
+            self._tb_every,
+        )
+        counts = timeline_words.counts(session)
+        shown = Shown(session, view, counts, record.turns, newest.turns[-1])
+        shown.build()
+        return shown
 
     def show(self, prepared: object) -> None:
-        session, found = cast("tuple[Session | None, list[Entry]]", prepared)
-        rows = self.query_one("#rows", RowList)
-        if session is None:
-            self._tb_entries = {}
-            rows.fill([])
+        shown = cast("Shown | None", prepared)
+        before = self._tb_shown
+        if shown is None:
+            self._tb_shown = None
+            self.rows.fill([])
             self.query_one("#diff", DiffPane).show(diffs.note(NOTHING_RECORDED, _NEXT))
             self.say(f"{NOTHING_RECORDED} {_NEXT}")
             return
-        self._tb_entries = {entry.row.key: entry for entry in found}
-        self.query_one("#about", TextLine).say("  ".join(timeline_rows.headline(session)))
-        # Who stands on the newest turn follows the agent to the next one.
-        newest = next((entry.row.key for entry in found if not entry.row.still), "")
-        rows.fill([entry.row for entry in found], newest if rows.at_first else "")
+        if before is None or before.session.id != shown.session.id:
+            self._tb_marks, self._tb_anchor = {}, ""
+        self._tb_marks = marks.standing(self._tb_marks, shown.turns)
+        self._keep_open(before, shown)
+        self._tb_shown = shown
+        view = shown.view
+        if (view.width, view.opened, view.every) != (
+            self._tb_width,
+            self._tb_opened,
+            self._tb_every,
+        ):
+            self._again()
+        else:
+            self._fill()
+        if view.words != self._tb_filtered:
+            self._tb_filtered = view.words
+            hits = sum(entry.hit for entry in shown.entries)
+            self.say(f"{counted(hits, 'line')} found." if view.words else "")
+
+    def _keep_open(self, before: Shown | None, shown: Shown) -> None:
+        """A turn that is read stays as it is when a newer one begins."""
+        entry = self.current
+        if before is None or self._tb_follows or entry is None or entry.turn is None:
+            return
+        old = before.session.turns[-1]
+        if entry.turn.id == old.id != shown.session.turns[-1].id:
+            self._tb_opened.setdefault(f"turn:{old.id}", True)
+
+    def _again(self, *turns: str) -> None:
+        """Make the rows again, of some turns or (without any) of all, with what is folded now."""
+        shown = self._tb_shown
+        if shown is None:
+            return
+        for turn in turns:
+            shown.known.pop(turn, None)
+        if not turns:
+            shown.known.clear()
+        shown.view = replace(
+            shown.view, width=self._tb_width, opened=dict(self._tb_opened), every=self._tb_every
+        )
+        shown.build()
+        self._fill()
+
+    def _fill(self, at: str = "") -> None:
+        shown = self._tb_shown
+        if shown is None:
+            return
+        self.rows.mark(marks.shown(self._tb_marks, shown.entries))
+        self._tb_filling = True
+        self.rows.fill(shown.rows, at or (self._newest_row() if self._tb_follows else ""))
+        self._about()
+
+    def _newest_row(self) -> str:
+        """Where one stands who follows: at the last part of a running turn, or on the heading."""
+        shown = self._tb_shown
+        if shown is None:
+            return ""
+        turn = shown.session.turns[-1]
+        block = shown.known.get(turn.id, [])
+        if not block:
+            return ""
+        if turn.state == "running":
+            return block[-1].row.key
+        current = self.current
+        stays = current is not None and current.turn is not None and current.turn.id == turn.id
+        # A turn that ended takes nobody away from its last part.
+        return "" if stays else block[0].row.key
 
     @property
     def current(self) -> Entry | None:
-        row = self.query_one("#rows", RowList).current
-        return self._tb_entries.get(row.key) if row is not None else None
+        """The row under the cursor."""
+        shown, row = self._tb_shown, self.rows.current
+        if shown is None or row is None:
+            return None
+        place = shown.rows.places.get(row.key)
+        return shown.entries[place] if place is not None else None
 
     def on_row_list_moved(self, message: RowList.Moved) -> None:
         message.stop()
-        self._show()
-
-    def on_row_list_picked(self, message: RowList.Picked) -> None:
-        message.stop()
-        if message.twice:
-            self.action_diff()
-
-    def _show(self) -> None:
         if not self.stands:
             return
-        entry = self.current
-        if entry is None:
+        if self._tb_filling:
+            self._tb_filling = False
+        else:
+            self._moved()
+        self._beside()
+
+    def _moved(self) -> None:
+        """Who stands on the newest turn's heading or last part follows what comes."""
+        shown, entry = self._tb_shown, self.current
+        if shown is None or entry is None or self._tb_filtered:
             return
-        self.query_one("#detail", TextLine).say("  ".join(timeline_rows.details(entry)))
-        if self.has_class("-wide"):
-            self.takeback.desk.diff(self, entry.changes, timeline_rows.details(entry))
+        block = shown.known.get(shown.session.turns[-1].id, [])
+        ends = {block[0].row.key, block[-1].row.key} if block else set()
+        newest = shown.session.turns[-1].id == shown.newest.id
+        follows = newest and entry.row.key in ends
+        if follows != self._tb_follows:
+            self._tb_follows = follows
+            self._about()
+
+    # --- What stands around the list -----------------------------------------------------------
+
+    def _about(self) -> None:
+        shown = self._tb_shown
+        if shown is None:
+            return
+        glyphs = self.takeback.glyphs
+        parts = timeline_words.headline(shown.session, shown.counts, glyphs)
+        right = self._follow_words()
+        room = self.size.width - 2
+        left = timeline_words.fitted(parts, room - len(right) - 2 * bool(right))
+        self.query_one("#about", TextLine).say(f"{left}  {right}" if right else left)
+
+    def _follow_words(self) -> str:
+        shown = self._tb_shown
+        if shown is None:
+            return ""
+        running = shown.newest.state == "running"
+        if self._tb_follows:
+            return "follows the agent (F stops)" if running else ""
+        if shown.newest.session != shown.session.id:
+            return f"turn {shown.newest.n} is newer: F goes there" if running else ""
+        return "F follows again" if running else ""
+
+    def _beside(self) -> None:
+        """Say what the row is, and show its difference where there is room beside the list."""
+        entry = self.current
+        if entry is None or self._tb_shown is None:
+            return
+        if self._tb_marks:
+            what = marks.words(self._tb_marks, self._tb_shown.turns)
+            said: tuple[str, ...] = (f"Marked: {what}. u undo, esc clear.",)
+        else:
+            said = timeline_words.details(entry, self._tb_shown.view.later)
+        self.query_one("#detail", TextLine).say("  ".join(said))
+        if not self.has_class("-wide"):
+            return
+        changes, besides = self._difference(entry)
+        wanted = (changes, besides)
+        if wanted != self._tb_beside:
+            self._tb_beside = wanted
+            self.takeback.desk.diff(self, changes, besides)
+
+    def _difference(self, entry: Entry) -> tuple[Sequence[Change], Sequence[str]]:
+        """What the pane shows, and what it says where there is no difference."""
+        shown = self._tb_shown
+        if self._tb_marks and shown is not None:
+            found = marks.changes(self._tb_marks, shown.turns)
+            what = marks.words(self._tb_marks, shown.turns)
+            return found, (f"{what[:1].upper()}{what[1:]}: nothing differs in the end.",)
+        width = self.query_one("#diff", DiffPane).size.width
+        return entry.changes, timeline_words.beside(entry, width - 3)
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
         if self.stands and message.number == self.takeback.desk.diff_number:
             self.query_one("#diff", DiffPane).show(message.lines)
 
-    def action_undo_here(self) -> None:
+    # --- Folds -------------------------------------------------------------------------------
+
+    def action_fold(self) -> None:
+        """Open or shut what the row belongs to."""
+        entry, shown = self.current, self._tb_shown
+        if entry is None or shown is None or entry.turn is None or not entry.fold:
+            return
+        turn = entry.turn
+        is_open = self._tb_opened.get(entry.fold, self._tb_every)
+        if is_open is None:
+            hidden = f"more:{turn.id}" in shown.rows.places
+            is_open = entry.fold == f"turn:{turn.id}" and not hidden
+        self._tb_opened[entry.fold] = not is_open
+        at = ""
+        if is_open:
+            # What folded up is gone: its first line takes the cursor.
+            at = f"turn:{turn.id}" if entry.fold.startswith("turn:") else ""
+            at = f"{entry.fold}:0" if entry.kind == "text" else at
+            at = entry.fold if entry.kind == "prompt" else at
+        self._unfold_to(turn, entry, at, not is_open)
+
+    def _unfold_to(self, turn: Turn, entry: Entry, at: str, opened: bool) -> None:
+        shown = self._tb_shown
+        place = shown.rows.places.get(entry.row.key, 0) if shown is not None else 0
+        self._again(turn.id)
+        if at:
+            self.rows.stand_on(at)
+        elif opened and not self.rows.holds(entry.row.key):
+            # The first line of what was unfolded stands where its fold stood.
+            self.rows.go(place)
+
+    def action_fold_all(self) -> None:
+        """Unfold everything, then fold it to headings, then as usual."""
+        turns: dict[bool | None, bool | None] = {None: True, True: False, False: None}
+        self._tb_every = turns[self._tb_every]
+        self._tb_opened.clear()
         entry = self.current
-        if entry is not None and entry.turn is not None:
-            self.takeback.open_plan(Request("undo", turn=entry.turn.id))
+        self._again()
+        if entry is not None and not self.rows.holds(entry.row.key) and entry.turn is not None:
+            self.rows.stand_on(f"turn:{entry.turn.id}")
+        self.say(_TURNED[self._tb_every])
+
+    def action_open(self) -> None:
+        """Unfold what is folded, else show the diff."""
+        entry = self.current
+        if entry is not None and (entry.kind == "more" or (entry.kind == "text" and entry.fold)):
+            self.action_fold()
+        else:
+            self.action_diff()
+
+    # --- Marks -------------------------------------------------------------------------------
+
+    def on_row_list_picked(self, message: RowList.Picked) -> None:
+        message.stop()
+        entry = self.current
+        if message.boxed:
+            self.action_mark()
+        elif message.twice or (entry is not None and entry.kind == "more"):
+            self.action_open()
+
+    def action_mark(self) -> None:
+        entry = self.current
+        if entry is None or self._tb_shown is None:
+            return
+        if not marks.of_row(entry):
+            self.say("There is nothing to mark here: this answer changed no file.")
+            return
+        self._tb_anchor = entry.row.key
+        self._mark(marks.toggled(self._tb_marks, entry))
+
+    def action_range(self) -> None:
+        """Mark from the row marked last to this one."""
+        shown, entry = self._tb_shown, self.current
+        if shown is None or entry is None:
+            return
+        places = shown.rows.places
+        if self._tb_anchor not in places:
+            self._tb_anchor = entry.row.key
+            self.say("A range begins here: go to its end and press v again.")
+            return
+        first, last = sorted((places[self._tb_anchor], places[entry.row.key]))
+        after = shown.entries[last + 1] if last + 1 < len(shown.entries) else None
+        self._tb_anchor = ""
+        self._mark(marks.ranged(self._tb_marks, shown.entries[first : last + 1], after))
+
+    def _mark(self, found: dict[str, Part]) -> None:
+        shown = self._tb_shown
+        self._tb_marks = found
+        if shown is not None:
+            self.rows.mark(marks.shown(found, shown.entries))
+        self.say("")
+        self._beside()
+
+    # --- Follow ------------------------------------------------------------------------------
+
+    def action_follow(self) -> None:
+        """Follow the agent, or stop it."""
+        shown = self._tb_shown
+        if shown is None:
+            return
+        newest = shown.session.turns[-1].id == shown.newest.id
+        if self._tb_follows and newest:
+            self._tb_follows = False
+            self.say("Nothing moves the cursor now. F follows again.")
+        else:
+            self._tb_follows = True
+            if not newest:
+                self.takeback.session_id = ""
+                self.takeback.prepare()
+            else:
+                self.rows.stand_on(self._newest_row())
+        self._about()
+
+    # --- Undo, redo, diff --------------------------------------------------------------------
+
+    def action_undo_here(self) -> None:
+        request = marks.undo(self.current, self._tb_marks)
+        if request is not None:
+            self.takeback.open_plan(request)
+
+    def action_redo_here(self) -> None:
+        entry, record = self.current, self.takeback.record
+        if entry is None or entry.turn is None or record is None:
+            return
+        request = marks.redo(entry, record.operations)
+        if request is not None:
+            self.takeback.open_plan(request)
+        else:
+            self.say(f"Nothing of turn {entry.turn.n} was taken back, so nothing can be put back.")
 
     def action_diff(self) -> None:
         entry = self.current
@@ -114,11 +444,25 @@ class TimelineScreen(MainScreen):
         if self.has_class("-wide"):
             self.query_one("#diff", DiffPane).focus()
         else:
-            self.app.push_screen(DiffScreen(entry.changes, timeline_rows.details(entry)))
+            changes, besides = self._difference(entry)
+            self.app.push_screen(DiffScreen(tuple(changes), tuple(besides)))
+
+    def action_split(self, by: int) -> None:
+        """Give the list more or less of the width."""
+        at = _SHARES.index(self._tb_share) + by
+        if self.has_class("-wide") and 0 <= at < len(_SHARES):
+            self._tb_share = _SHARES[at]
+            self.query_one("#side").styles.width = f"{100 - self._tb_share}%"
+            self.call_after_refresh(self._measure)
 
     def back(self) -> bool:
-        rows = self.query_one("#rows", RowList)
         if self.query_one("#diff", DiffPane).has_focus:
-            rows.focus()
+            self.rows.focus()
             return True
-        return super().back()
+        if super().back():
+            return True
+        if self._tb_marks or self._tb_anchor:
+            self._tb_anchor = ""
+            self._mark({})
+            return True
+        return False

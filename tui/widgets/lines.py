@@ -111,7 +111,7 @@ class KeyLine(Widget):
         main = self._tb_screen in keys.MAIN
         common = [key for key in keys.of_screen(self._tb_screen) if key.scope == "common"]
         own = [key for key in keys.of_screen(self._tb_screen) if key.scope == self._tb_screen]
-        own += [key for key in keys.of_screen(self._tb_screen) if key.scope == "filter"]
+        own += [key for key in keys.of_screen(self._tb_screen) if key.scope in ("turns", "filter")]
         for key in [*own, *common]:
             if not key.short or (not main and len(key.sequences[0]) > 1):
                 continue

@@ -23,7 +23,7 @@ from takeback.tui.widgets.styles import style_of
 
 Role = Literal[
     "", "agent", "unknown", "undone", "warning", "conflict", "muted", "added", "removed", "title",
-    "running",
+    "running", "code", "emphasis",
 ]  # fmt: skip
 Box = Literal["", "on", "some", "off"]
 _BOXES = {"": "", "on": "[x] ", "some": "[-] ", "off": "[ ] "}
@@ -55,6 +55,7 @@ class Row:
         head: `J` and `K` go from one of these to the next.
         still: the cursor passes over it.
         indent: cells left free before it.
+        loose: its cells stand at the right edge, as wide as they are; no column is made for them.
     """
 
     key: str
@@ -64,6 +65,35 @@ class Row:
     head: bool = False
     still: bool = False
     indent: int = 0
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows with what a list must know of all of them; made in a thread where they are many.
+
+    Attributes:
+        columns: the width of each column of cells.
+        places: where each row stands, by its key.
+    """
+
+    rows: Sequence[Row]
+    columns: tuple[int, ...]
+    places: dict[str, int]
+
+
+def listing(rows: Sequence[Row]) -> Listing:
+    """Measure rows."""
+    texts: list[set[str]] = []
+    for row in rows:
+        if row.loose:
+            continue
+        for at, span in enumerate(row.cells):
+            if at == len(texts):
+                texts.append(set())
+            texts[at].add(span.text)
+    columns = tuple(max(map(cell_len, column)) for column in texts)
+    return Listing(rows, columns, {row.key: at for at, row in enumerate(rows)})
 
 
 class RowList(ScrollView, can_focus=True):
@@ -71,7 +101,8 @@ class RowList(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "row--agent", "row--unknown", "row--undone", "row--warning", "row--conflict", "row--muted",
-        "row--added", "row--removed", "row--title", "row--running", "row--cursor", "row--blurred",
+        "row--added", "row--removed", "row--title", "row--running", "row--code", "row--emphasis",
+        "row--marked", "row--cursor", "row--blurred",
     }  # fmt: skip
     DEFAULT_CSS = """
     RowList {
@@ -86,6 +117,9 @@ class RowList(ScrollView, can_focus=True):
         & .row--removed { color: $tb-removed; }
         & .row--running { color: $tb-running; }
         & .row--title { text-style: bold; }
+        & .row--code { color: $secondary; }
+        & .row--emphasis { text-style: italic; }
+        & .row--marked { background: $tb-marked; }
         & .row--cursor {
             background: $tb-cursor; color: $tb-cursor-text; text-style: $tb-cursor-style;
         }
@@ -101,7 +135,12 @@ class RowList(ScrollView, can_focus=True):
             super().__init__()
 
     class Picked(Message):
-        """A row was clicked; `boxed`: on its tick box, `twice`: for the second time."""
+        """A row was clicked.
+
+        Attributes:
+            boxed: on its tick box, or on the place of its mark.
+            twice: for the second time.
+        """
 
         def __init__(self, row: Row, boxed: bool, twice: bool) -> None:
             self.row = row
@@ -109,13 +148,23 @@ class RowList(ScrollView, can_focus=True):
             self.twice = twice
             super().__init__()
 
-    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+    def __init__(
+        self, glyphs: Glyphs = UNICODE, id: str | None = None, marking: bool = False
+    ) -> None:
+        """Make an empty list.
+
+        Args:
+            marking: its rows can be marked: there is room for the sign before them.
+        """
         super().__init__(id=id)
         self._tb_rows: Sequence[Row] = ()
         self._tb_cursor = 0
         self._tb_columns: tuple[int, ...] = ()
+        self._tb_places: dict[str, int] = {}
         self._tb_glyphs = glyphs
         self._tb_styles: dict[tuple[str, ...], Style] = {}
+        self._tb_marked: frozenset[str] = frozenset()
+        self._tb_gutter = 2 if marking else 1
 
     def use(self, glyphs: Glyphs) -> None:
         """Draw with other signs from now on."""
@@ -140,28 +189,68 @@ class RowList(ScrollView, can_focus=True):
         """Whether the cursor is on the first row that can hold it."""
         return all(row.still for row in self._tb_rows[: self._tb_cursor])
 
-    def fill(self, rows: Sequence[Row], at: str = "") -> None:
-        """Show other rows.
+    @property
+    def marked(self) -> frozenset[str]:
+        """The keys of the rows that are shown as marked."""
+        return self._tb_marked
+
+    def holds(self, key: str) -> bool:
+        """Whether there is a row of this key."""
+        return key in self._tb_places
+
+    def stand_on(self, key: str) -> None:
+        """Put the cursor on the row of this key, if there is one."""
+        if key in self._tb_places:
+            self.go(self._tb_places[key])
+
+    def mark(self, keys: frozenset[str]) -> None:
+        """Show these rows as marked, and no others."""
+        changed = keys ^ self._tb_marked
+        self._tb_marked = keys
+        top = self.scroll_offset.y
+        for y in range(top, min(top + self.size.height, len(self._tb_rows))):
+            if self._tb_rows[y].key in changed:
+                self._redraw(y)
+
+    def fill(self, rows: Sequence[Row] | Listing, at: str = "") -> None:
+        """Show other rows; only lines that differ are drawn again.
+
+        The row under the cursor stays where it is on the screen, whatever came before it.
 
         Args:
             at: the row to stand on; the one that the cursor was on, if it is still there.
         """
+        new = rows if isinstance(rows, Listing) else listing(rows)
         before = self.current
         wanted = at or (before.key if before else "")
-        self._tb_rows = rows
-        widths: list[int] = []
-        for row in rows:
-            for at_column, span in enumerate(row.cells):
-                if at_column == len(widths):
-                    widths.append(0)
-                widths[at_column] = max(widths[at_column], cell_len(span.text))
-        self._tb_columns = tuple(widths)
-        self.virtual_size = Size(0, len(rows))
-        keys = {row.key: position for position, row in enumerate(rows)}
-        self._tb_cursor = self._nearest(keys.get(wanted, min(self._tb_cursor, len(rows) - 1)), 1)
-        self.refresh()
+        old_rows, old_columns, old_top = self._tb_rows, self._tb_columns, self.scroll_offset.y
+        old_cursor = self._tb_cursor
+        self._tb_rows, self._tb_columns, self._tb_places = new.rows, new.columns, new.places
+        last = len(new.rows) - 1
+        self._tb_cursor = self._nearest(new.places.get(wanted, min(old_cursor, last)), 1)
+        if len(new.rows) != len(old_rows):
+            self.virtual_size = Size(0, len(new.rows))
+        if before is not None and before.key == wanted and old_top:
+            top = old_top + self._tb_cursor - old_cursor
+            self.scroll_to(y=max(0, top), animate=False, force=True, immediate=True)
+        if old_columns != new.columns or self.scroll_offset.y != old_top:
+            self.refresh()
+        else:
+            self._redraw_changed(old_rows, old_cursor)
         self._show_cursor()
         self.post_message(self.Moved(self.current))
+
+    def _redraw_changed(self, old: Sequence[Row], old_cursor: int) -> None:
+        top = self.scroll_offset.y
+        for y in range(top, top + self.size.height):
+            before = old[y] if y < len(old) else None
+            after = self._tb_rows[y] if y < len(self._tb_rows) else None
+            moved = old_cursor != self._tb_cursor and y in (old_cursor, self._tb_cursor)
+            if moved or (before is not after and before != after):
+                self._redraw(y)
+
+    def _redraw(self, position: int) -> None:
+        self.refresh(Region(0, position - self.scroll_offset.y, self.size.width, 1))
 
     def go(self, position: int, direction: int = 1) -> None:
         """Put the cursor on a row, or on the nearest one that can hold it."""
@@ -171,9 +260,8 @@ class RowList(ScrollView, can_focus=True):
                 self.scroll_to(y=0, animate=False)
             return
         old, self._tb_cursor = self._tb_cursor, new
-        top = self.scroll_offset.y
-        for line in (old, new):
-            self.refresh(Region(0, line - top, self.size.width, 1))
+        self._redraw(old)
+        self._redraw(new)
         self._show_cursor()
         self.post_message(self.Moved(self.current))
 
@@ -219,8 +307,9 @@ class RowList(ScrollView, can_focus=True):
             return
         self.go(position)
         row = self._tb_rows[position]
-        left = 1 + row.indent
+        left = self._tb_gutter + row.indent
         boxed = bool(row.box) and left <= event.x < left + 4
+        boxed = boxed or event.x < self._tb_gutter > 1
         self.post_message(self.Picked(row, boxed, event.chain == 2))
 
     def on_focus(self) -> None:
@@ -235,21 +324,28 @@ class RowList(ScrollView, can_focus=True):
         self._tb_styles.clear()
         super().notify_style_update()
 
-    def _style(self, role: str, cursor: bool) -> Style:
+    def _style(self, role: str, cursor: bool, marked: bool = False) -> Style:
         names = [f"row--{role}"] if role else []
+        # The role comes last, so that its colour wins over that of the cursor's text.
         if cursor:
-            # The role comes last, so that its colour wins over that of the cursor's text.
             names.insert(0, "row--cursor" if self.has_focus else "row--blurred")
+        elif marked:
+            names.insert(0, "row--marked")
         key = tuple(names)
         found = self._tb_styles.get(key)
         if found is None:
             found = self._tb_styles[key] = style_of(self, *names)
         return found
 
-    def _widths(self, room: int) -> tuple[int, ...]:
+    def _widths(self, row: Row, room: int) -> tuple[int, ...]:
         """The columns, made narrower from the right where the names would have no room."""
+        if not row.cells:
+            return ()
         widths = list(self._tb_columns)
-        over = sum(width + 2 for width in widths) - max(0, room - max(_LEAST_LEAD, room * 2 // 5))
+        if row.loose:
+            widths = [cell_len(span.text) for span in row.cells]
+        gaps = sum(width + 2 for width in widths if width)
+        over = gaps - max(0, room - max(_LEAST_LEAD, room * 2 // 5))
         for at in range(len(widths) - 1, -1, -1):
             if over <= 0:
                 break
@@ -264,19 +360,21 @@ class RowList(ScrollView, can_focus=True):
         if position >= len(self._tb_rows):
             return Strip.blank(width, self._style("", False))
         row = self._tb_rows[position]
-        cursor = position == self._tb_cursor
-        base = self._style("", cursor)
+        cursor, marked = position == self._tb_cursor, row.key in self._tb_marked
+        base = self._style("", cursor, marked)
         sign = self._tb_glyphs.cursor if cursor else " "
+        if self._tb_gutter > 1:
+            sign += self._tb_glyphs.marked if marked else " "
         segments = [Segment(sign + " " * row.indent + _BOXES[row.box], base)]
-        room = width - 1 - row.indent - len(_BOXES[row.box])
-        columns = self._widths(width - 1) if row.cells else ()
+        room = width - self._tb_gutter - row.indent - len(_BOXES[row.box])
+        columns = self._widths(row, width - self._tb_gutter)
         # The last column does not touch the edge.
         room -= 1 + sum(column + 2 for column in columns if column)
         for at, span in enumerate(row.lead):
             last = at == len(row.lead) - 1
             length = max(0, room) if last else min(max(0, room), cell_len(span.text))
             text = fit(span.text, length, self._tb_glyphs.more, span.path)
-            segments.append(Segment(text, self._style(span.role, cursor)))
+            segments.append(Segment(text, self._style(span.role, cursor, marked)))
             room -= length
         for at, column in enumerate(columns):
             if not column:
@@ -286,17 +384,16 @@ class RowList(ScrollView, can_focus=True):
             if at == 0:
                 text = " " * (len(text) - len(text.rstrip())) + text.rstrip()
             segments.append(Segment("  ", base))
-            segments.extend(self._numbers(text, span, cursor))
+            segments.extend(self._numbers(text, span, cursor, marked))
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _numbers(self, text: str, span: Span, cursor: bool) -> list[Segment]:
+    def _numbers(self, text: str, span: Span, cursor: bool, marked: bool) -> list[Segment]:
         """A cell; the two numbers of lines in their colours."""
         if span.role != "added":
-            return [Segment(text, self._style(span.role, cursor))]
+            return [Segment(text, self._style(span.role, cursor, marked))]
         at = max(text.find("-"), text.find("−"))
-        if at < 0:
-            return [Segment(text, self._style("added", cursor))]
+        at = len(text) if at < 0 else at
         return [
-            Segment(text[:at], self._style("added", cursor)),
-            Segment(text[at:], self._style("removed", cursor)),
+            Segment(text[:at], self._style("added", cursor, marked)),
+            Segment(text[at:], self._style("removed", cursor, marked)),
         ]

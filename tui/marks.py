@@ -1,0 +1,201 @@
+"""What is marked in the timeline: turns, calls and files, and what follows from that. Pure.
+
+A mark has the key of its row. That of a heading stands for all of its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from takeback.engine.model import Change, Operation, Part, Request, Turn
+from takeback.engine.timeline.net import net
+from takeback.engine.timeline.timeline import pick
+from takeback.tui.text import counted, joined
+from takeback.tui.timeline_rows import Entry, pieces
+
+Marks = Mapping[str, Part]
+
+
+def of_row(entry: Entry) -> dict[str, Part]:
+    """The marks that a row stands for."""
+    turn = entry.turn
+    if turn is None:
+        return {}
+    if entry.change is not None:
+        return {entry.row.key: Part(turn.id, path=entry.change.path)}
+    if entry.kind == "call" and entry.call is not None:
+        return {entry.row.key: Part(turn.id, call=entry.call.id)}
+    if entry.step is not None:
+        return {call_key(turn, call.id): Part(turn.id, call=call.id) for call in entry.step.calls}
+    return {turn_key(turn): Part(turn.id)}
+
+
+def turn_key(turn: Turn) -> str:
+    return f"turn:{turn.id}"
+
+
+def call_key(turn: Turn, call: str) -> str:
+    return f"call:{turn.id}:{call}"
+
+
+def toggled(marks: Marks, entry: Entry) -> dict[str, Part]:
+    """The marks after `space` on a row.
+
+    Below a marked heading, the row is left out and the rest of what the agent did stays marked.
+    """
+    own = of_row(entry)
+    out = dict(marks)
+    turn = entry.turn
+    if turn is None or not own:
+        return out
+    whole = turn_key(turn)
+    if whole in own:
+        if whole in out:
+            del out[whole]
+        else:
+            out = {key: part for key, part in out.items() if part.turn != turn.id} | own
+    elif whole in out:
+        del out[whole]
+        left = {key: part for key, part in _parts(turn).items() if key not in own}
+        out |= left
+    elif own.keys() <= out.keys():
+        out = {key: part for key, part in out.items() if key not in own}
+    else:
+        out |= own
+    return out
+
+
+def _parts(turn: Turn) -> dict[str, Part]:
+    """Every file of a turn that an undo of all of it takes."""
+    return {
+        f"change:{turn.id}:{piece.change.path.hex()}": Part(turn.id, path=piece.change.path)
+        for piece in pieces(turn)
+        if piece.change is not None and piece.change.origin == "agent-edited"
+    }
+
+
+def ranged(marks: Marks, rows: Sequence[Entry], after: Entry | None = None) -> dict[str, Part]:
+    """The marks after all of these neighbours were marked.
+
+    The heading at which a turn begins counts for all of it, unless the range ends within the turn.
+
+    Args:
+        after: the row that follows.
+    """
+    out = dict(marks)
+    ends_within = rows[-1].turn if rows and rows[-1].kind != "turn" else None
+    if after is None or after.turn is not ends_within:
+        ends_within = None
+    for entry in rows:
+        turn = entry.turn
+        if turn is None or turn_key(turn) in out:
+            continue
+        if entry.kind == "turn":
+            if turn is not ends_within:
+                out = {key: part for key, part in out.items() if part.turn != turn.id}
+                out[turn_key(turn)] = Part(turn.id)
+        elif entry.change is not None or entry.kind == "call":
+            out |= of_row(entry)
+    return out
+
+
+def shown(marks: Marks, entries: Iterable[Entry]) -> frozenset[str]:
+    """The keys of all rows that are marked, themselves or by what they belong to."""
+    if not marks:
+        return frozenset()
+    out = set()
+    for entry in entries:
+        turn = entry.turn
+        if turn is None:
+            continue
+        key = entry.row.key
+        by_call = entry.call is not None and call_key(turn, entry.call.id) in marks
+        if key in marks or by_call or turn_key(turn) in marks:
+            out.add(key)
+    return frozenset(out)
+
+
+def standing(marks: Marks, turns: Iterable[Turn]) -> dict[str, Part]:
+    """The marks of turns that are still there."""
+    there = {turn.id for turn in turns}
+    return {key: part for key, part in marks.items() if part.turn in there}
+
+
+def changes(marks: Marks, turns: Iterable[Turn]) -> tuple[Change, ...]:
+    """The net difference of what is marked."""
+    by_turn: dict[str, list[Part]] = {}
+    for part in marks.values():
+        by_turn.setdefault(part.turn, []).append(part)
+    found = []
+    for turn in turns:
+        parts = by_turn.get(turn.id)
+        if not parts:
+            continue
+        own = turn.changes
+        if all(part.path or part.call for part in parts):
+            paths = {part.path for part in parts if part.path}
+            calls = {part.call for part in parts if part.call}
+            own = tuple(
+                pick(own, lambda s: s.path in paths or not calls.isdisjoint(s.call_ids))  # noqa: B023
+            )
+        found.append(replace(turn, changes=own))
+    return net(sorted(found, key=lambda turn: turn.n))
+
+
+def words(marks: Marks, turns: Iterable[Turn]) -> str:
+    """What is marked: ``turn 9, 2 files of turn 7``."""
+    out = []
+    for turn in sorted(turns, key=lambda turn: turn.n, reverse=True):
+        parts = [part for part in marks.values() if part.turn == turn.id]
+        files = sum(bool(part.path) for part in parts)
+        calls = sum(bool(part.call) for part in parts)
+        if len(parts) > files + calls:
+            out.append(f"turn {turn.n}")
+            continue
+        some = [counted(files, "file")] if files else []
+        some += [counted(calls, "call")] if calls else []
+        out += [f"{joined(some)} of turn {turn.n}"] if some else []
+    if len(out) > 4:
+        out = [*out[:3], f"parts of {len(out) - 3} more turns"]
+    return joined(out)
+
+
+# --- Requests ------------------------------------------------------------------------------------
+
+
+def undo(entry: Entry | None, marks: Marks) -> Request | None:
+    """What `u` asks for: the marked set, or what the row stands for."""
+    parts = tuple(marks.values())
+    if not parts:
+        turn = entry.turn if entry is not None else None
+        if entry is None or turn is None:
+            return None
+        if entry.step is not None and entry.step.calls:
+            return Request("undo", step=entry.step.id)
+        parts = tuple(of_row(entry).values()) or (Part(turn.id),)
+    if len(parts) == 1 and not (parts[0].path or parts[0].call):
+        return Request("undo", turn=parts[0].turn)
+    return Request("undo", parts=parts)
+
+
+def redo(entry: Entry, operations: Sequence[Operation]) -> Request | None:
+    """What `U` asks for: the newest undo of the row's turn that was not put back yet.
+
+    For the row of a file one that wrote it, if there is any.
+    """
+    turn = entry.turn
+    if turn is None:
+        return None
+    standing = [
+        operation
+        for operation in reversed(operations)
+        if operation.kind == "undo"
+        and operation.state == "done"
+        and (turn.id in operation.targets or any(name == turn.id for name, _ in operation.takes))
+    ]
+    if entry.change is not None:
+        path = entry.change.path
+        own = [o for o in standing if any(move.path == path for move in o.moves)]
+        standing = own or standing
+    return Request("redo", op=standing[0].id) if standing else None

@@ -1,0 +1,108 @@
+"""The sentences around the timeline: about a session, about a row. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from takeback.engine.model import Session, Turn
+from takeback.tui import conversation, present
+from takeback.tui.glyphs import Glyphs
+from takeback.tui.text import counted, first_line, joined, safe
+from takeback.tui.timeline_rows import Entry
+from takeback.tui.widgets.cells import cell_len, fit
+
+Later = Mapping[tuple[str, bytes], tuple[int, ...]]
+
+
+def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
+    """Sentences about a row, for below the list and where there is no diff.
+
+    Args:
+        later: the later turns that edit a file, by turn and path.
+    """
+    turn, call = entry.turn, entry.call
+    if turn is None:
+        return ()
+    if entry.kind == "call" and call is not None:
+        return (present.call_line(call), *([] if entry.changes else ["No file changed."]))
+    if entry.change is not None:
+        change = entry.change
+        said = f"{safe(change.path)}: {present.evidence_words(change, turn.calls)}"
+        said += ", taken back" if change.undone else ""
+        turns = later.get((turn.id, change.path), ()) if later and not change.undone else ()
+        if turns:
+            names = [str(n) for n in turns[:5]] + (["more"] if len(turns) > 5 else [])
+            said += f"; edited later by turn{'s' if len(turns) > 1 else ''} {joined(names)}"
+        return (said,)
+    if entry.step is not None:
+        files = counted(len(entry.step.changes), "file") if entry.step.changes else "no file"
+        return (f"Turn {turn.n}, step {safe(entry.step.id)}: {files} changed.",)
+    words = [_about(turn), *(safe(note) for note in turn.notes)]
+    words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
+    return tuple(words)
+
+
+def beside(entry: Entry, width: int) -> tuple[str, ...]:
+    """What stands beside a row that has no difference to show."""
+    if entry.step is not None:
+        lines = conversation.answer(entry.step.text, width)
+    elif entry.turn is not None and entry.kind in ("turn", "prompt") and not entry.changes:
+        lines = conversation.prompt(entry.turn.prompt, width)
+    else:
+        return details(entry)
+    text = ["".join(span.text for span in line) for line in lines]
+    return (*details(entry), "", *text)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much a session holds."""
+
+    turns: int
+    steps: int
+    files: int
+    agent: int
+    unknown: int
+
+
+def counts(session: Session) -> Counts:
+    """Count a session; a file that is of both classes counts as agent-edited."""
+    paths = {c.path for turn in session.turns for c in turn.changes}
+    agent = {c.path for t in session.turns for c in t.changes if c.origin == "agent-edited"}
+    steps = sum(len(turn.steps) for turn in session.turns)
+    return Counts(len(session.turns), steps, len(paths), len(agent), len(paths) - len(agent))
+
+
+def headline(session: Session, found: Counts, glyphs: Glyphs) -> list[str]:
+    """A session in a few words: what it is, how much it holds, its state."""
+    parts = [first_line(session.title, 60) or f"Session {safe(session.id)}", safe(session.agent)]
+    parts += [counted(found.turns, "turn"), counted(found.steps, "step")]
+    parts += [counted(found.files, "file")]
+    parts += [f"{glyphs.agent} {found.agent} agent"] if found.agent else []
+    parts += [f"{glyphs.unknown} {found.unknown} unknown"] if found.unknown else []
+    state = present.STATES[session.state]
+    parts += [f"{glyphs.running} {state}" if session.state == "running" else state]
+    return [part for part in parts if part]
+
+
+def fitted(parts: Sequence[str], width: int) -> str:
+    """Parts of a headline that fit, the first one shortened first."""
+    rest = "  ".join(parts[1:])
+    first = parts[0] if parts else ""
+    room = max(12, width - cell_len(rest) - 2)
+    if cell_len(first) > room:
+        first = fit(first, room).rstrip()
+    return "  ".join(part for part in (first, rest) if part)
+
+
+def _about(turn: Turn) -> str:
+    """What is behind a turn, by class."""
+    found = present.by_class(turn.changes)
+    parts = [
+        f"{counted(len(changes), 'file')} {words}"
+        for origin, words in (("agent-edited", "agent-edited"), ("unknown", "of unknown origin"))
+        if (changes := found.get(origin))
+    ]
+    words = ", ".join(parts) or "no file changed"
+    return f"Turn {turn.n}, {present.when(turn.begun_ns)}: {words}."
