@@ -23,16 +23,18 @@ from textual.widgets import Input
 from takeback.engine.config import config_dir
 from takeback.engine.model import Request
 from takeback.engine.store.paths import store_dir
-from takeback.tui import chords, glyphs, keymap, keys, screens, theming
+from takeback.tui import chords, glyphs, keymap, keys, result_rows, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
 from takeback.tui.diff_layout import View
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp, stamp
 from takeback.tui.messages import Ended, Loaded, Opened, Record, Said
+from takeback.tui.result_rows import Result
 from takeback.tui.screens.base import BaseScreen
 from takeback.tui.screens.help import HelpScreen
 from takeback.tui.screens.main import MainScreen, folder_words
+from takeback.tui.screens.result import ResultScreen
 from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.terminal import Terminal
 from takeback.tui.text import safe
@@ -63,6 +65,7 @@ class TakebackApp(App[None]):
         record: what was recorded, as it was read last.
         session_id: the session that the timeline shows, "" for the newest.
         diff_view: how diffs are looked at, on every screen.
+        result: what the last operation did.
         failure: what closed the app, if something broke.
     """
 
@@ -89,6 +92,7 @@ class TakebackApp(App[None]):
         self.record: Record | None = None
         self.session_id = ""
         self.diff_view = View()
+        self.result: Result | None = None
         self.failure: Exception | None = None
         self._tb_said = [*said, *wrong]
         self._tb_chords = Chords()
@@ -138,7 +142,7 @@ class TakebackApp(App[None]):
 
     def _follow(self) -> None:
         """Read the timeline again when something was recorded."""
-        stamp = _stamp(self.project)
+        stamp = watching.recorded(self.project)
         if stamp != self._tb_stamp and self.desk.idle:
             self.load()
 
@@ -309,11 +313,21 @@ class TakebackApp(App[None]):
         self._close_panels()
         self.say(" ".join(text for text in sentences if text), True)
 
-    def done(self, text: str) -> None:
+    def done(self, result: Result) -> None:
         """Close the panel after its plan was carried out, and read the timeline again."""
         self._close_panels()
-        self.say(f"{self.glyphs.done} {text}")
+        self.result = result
+        self.say(f"{self.glyphs.done} {result_rows.sentence(result)}")
         self.load()
+        if result.opens:
+            self.push_screen(ResultScreen(result))
+
+    def action_result(self) -> None:
+        """Show what the last operation did."""
+        if self.result is None:
+            self.say("Nothing was taken back or put back since the app was opened.")
+        elif not isinstance(self.screen, ResultScreen):
+            self.push_screen(ResultScreen(self.result))
 
     def _close_panels(self) -> None:
         while len(self.screen_stack) > 1 and not isinstance(self.screen, MainScreen):

@@ -1,31 +1,38 @@
-"""What the undo panel knows: a plan, which of its files are ticked, and the request for that. Pure.
+"""What the undo panel knows: a plan, what is ticked and chosen in it, and the request for that.
 
-Ticks never change what a plan is for: the turn is pinned by the first plan, only files are chosen.
+Pure. Ticks and choices never change what a plan is for: the target is pinned by the first plan,
+only files are chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from takeback.engine.model import Call, Change, Plan, PlanEntry, Request, Turn
-from takeback.tui import present
-from takeback.tui.glyphs import Glyphs
-from takeback.tui.text import first_line, quoted, safe
-from takeback.tui.timeline_rows import numbers
-from takeback.tui.widgets.row_list import Box, Role, Row, Span
+from takeback.engine.model import Call, Change, Plan, PlanEntry, Request, Turn, same
+from takeback.engine.undo.plan import DELETED_SINCE
 
-_GROUPS = {"agent-edited": "Agent-edited", "unknown": "Unknown origin", "": "Files"}
-_ROLES: dict[str, Role] = {"agent-edited": "agent", "unknown": "unknown", "": "title"}
+Way = Literal["merge", "keep", "whole"]
+"""What is done with a file that changed since: merge (the rule), keep it, or take it back whole."""
+
+GROUPS = ("agent-edited", "unknown", "")
+"""The origins in the order in which they are shown; "" where no turn says it."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that can be ticked, as the first plan found it."""
+    """A file of the target, as the first plan found it.
+
+    Attributes:
+        held: left alone as it stands (in conflict, or deleted since) unless it is taken back whole,
+            so it has no tick.
+    """
 
     path: bytes
     origin: str
     change: Change | None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,9 @@ class Choice:
         first: its plan: the default, and what cannot be chosen.
         plan: the plan for what is ticked now; None while it is made or nothing is ticked.
         turn: the turn that the first plan found, to which later plans are pinned.
+        turns: every turn of the project; they say who edited a file later.
+        keep: files that are kept by choice.
+        whole: files that are taken back whole by choice.
     """
 
     base: Request
@@ -47,6 +57,9 @@ class Choice:
     default: frozenset[bytes]
     calls: tuple[Call, ...]
     turn: str = ""
+    turns: tuple[Turn, ...] = ()
+    keep: frozenset[bytes] = frozenset()
+    whole: frozenset[bytes] = frozenset()
 
     @property
     def can_choose(self) -> bool:
@@ -65,190 +78,220 @@ class Choice:
         return plan is None or plan.stopped or (bool(plan.conflicts) and not plan.writes)
 
     def request(self) -> Request | None:
-        """The request for what is ticked; None where that is nothing."""
-        if self.ticked == self.default and not self.first.stopped:
-            return self.base
+        """The request for what is ticked and chosen; None where that is nothing."""
+        pinned = self._pinned()
+        held = {file.path for file in self.files if file.held}
+        own = self.ticked - held
+        if own == self.default and not self.first.stopped:
+            return pinned
         if not self.ticked:
             return None
-        pinned = self.base
-        if not (pinned.turn or pinned.to or pinned.step or pinned.call):
-            pinned = replace(pinned, turn=self.turn)
-        if self.ticked == frozenset(file.path for file in self.files):
+        if own == frozenset(file.path for file in self.files) - held:
             return replace(pinned, selection="all")
         return replace(pinned, paths=tuple(sorted(self.ticked)))
+
+    def _pinned(self) -> Request:
+        """The request with its target named: another one may be the next by now."""
+        base = replace(
+            self.base, keep=tuple(sorted(self.keep)), overwrite=tuple(sorted(self.whole))
+        )
+        if self.first.kind == "redo":
+            return replace(base, op=base.op or self.first.reverses)
+        named = base.turn or base.to or base.step or base.call or base.parts
+        if self.first.kind != "undo" or self.first.reverses or named:
+            return base
+        return replace(base, turn=self.turn)
+
+    # --- Ticks -------------------------------------------------------------------------------
+
+    @property
+    def can_tick(self) -> list[bytes]:
+        """Every file with a tick box."""
+        return [file.path for file in self.files if self.has_box(file)]
+
+    def has_box(self, file: File) -> bool:
+        return self.can_choose and (not file.held or file.path in self.whole)
 
     def toggled(self, paths: Sequence[bytes]) -> Choice:
         """Untick the files if all of them are ticked, else tick them."""
         chosen = frozenset(paths)
-        ticked = self.ticked - chosen if chosen <= self.ticked else self.ticked | chosen
-        return replace(self, ticked=ticked, plan=None)
+        off = chosen <= self.ticked
+        held = {file.path for file in self.files if file.held}
+        return replace(
+            self,
+            ticked=self.ticked - chosen if off else self.ticked | chosen,
+            # Without a tick such a file is left alone again: that is what "whole" changed.
+            whole=self.whole - (chosen & held) if off else self.whole,
+            plan=None,
+        )
 
     def of_row(self, key: str) -> list[bytes]:
         """The files that a row stands for: one, or those of a group."""
         kind, _, rest = key.partition(":")
         if kind == "file":
             return [bytes.fromhex(rest)]
-        return [file.path for file in self.files if kind == "group" and file.origin == rest]
+        mine = [file.path for file in self.files if kind == "group" and file.origin == rest]
+        return [path for path in mine if path in self.can_tick]
 
     def group_of(self, key: str) -> list[bytes]:
         """The files of the group that a row is in."""
         own = self.of_row(key)
         origins = {file.origin for file in self.files if file.path in own}
-        return [file.path for file in self.files if file.origin in origins]
+        mine = [file.path for file in self.files if file.origin in origins]
+        return [path for path in mine if path in self.can_tick]
+
+    # --- Files that changed since ------------------------------------------------------------
+
+    def way(self, path: bytes) -> Way:
+        """What was chosen for a file, in case that it changed since."""
+        return "keep" if path in self.keep else "whole" if path in self.whole else "merge"
+
+    def ways(self, path: bytes) -> tuple[Way, ...]:
+        """What can be chosen for a file; nothing where it did not change since."""
+        entries = [known.get(path) for known in (_known(self.first), self.entries())]
+        if any(entry is not None and entry.reason == DELETED_SINCE for entry in entries):
+            return ("merge", "whole")
+        chosen = path in self.keep or path in self.whole
+        met = any(entry is not None and entry.action in ("merge", "conflict") for entry in entries)
+        return ("merge", "keep", "whole") if chosen or met else ()
+
+    def turned(self, path: bytes) -> Choice:
+        """The next choice for a file."""
+        ways = self.ways(path)
+        if not ways:
+            return self
+        return self.chosen([path], ways[(ways.index(self.way(path)) + 1) % len(ways)])
+
+    def chosen(self, paths: Iterable[bytes], way: Way) -> Choice:
+        """The same choice for some files."""
+        mine = frozenset(paths)
+        keep, whole, ticked = self.keep - mine, self.whole - mine, self.ticked
+        held = {file.path for file in self.files if file.held} & mine
+        if way == "keep":
+            keep |= mine
+        if way == "whole":
+            whole |= mine
+            ticked |= held
+        else:
+            ticked -= held
+        return replace(self, keep=keep, whole=whole, ticked=ticked, plan=None)
+
+    @property
+    def in_conflict(self) -> list[bytes]:
+        """The files that are left alone because of a conflict, or would be without a choice."""
+        now = [*self.first.conflicts, *(self.plan.conflicts if self.plan is not None else ())]
+        return list(dict.fromkeys(entry.known_as for entry in now))
 
     def entries(self) -> dict[bytes, PlanEntry]:
         """What would happen now, by the names under which the turn knew the files."""
-        plan = self.plan if self.plan is not None else self.first
-        return {entry.known_as: entry for entry in plan.entries}
+        return _known(self.plan if self.plan is not None else self.first)
+
+    # --- Plans that are made again -----------------------------------------------------------
+
+    def again(self, plan: Plan) -> Choice | None:
+        """The same choice with a newer plan; None where that one is for something else."""
+        if (plan.kind, plan.target, plan.reverses) != (
+            self.first.kind,
+            self.first.target,
+            self.first.reverses,
+        ):
+            return None
+        # A turn is closed by one yes, never by a plan that is made again later.
+        base = replace(self.base, while_running=False)
+        known = {file.path for file in self.files}
+        found = _files(plan, self._changes())
+        files = _ordered([*self.files, *(file for file in found if file.path not in known)])
+        held = {file.path for file in self.files if file.held}
+        default, ticked = self.default, self.ticked
+        if self.ticked - held == self.default:
+            # What the newer plan takes on its own, by the same rule: no row may say otherwise.
+            more = frozenset(file.path for file in found if not file.held) - held
+            default, ticked = default | more, ticked | more
+        return replace(self, base=base, plan=plan, files=files, ticked=ticked, default=default)
+
+    def _changes(self) -> dict[bytes, Change]:
+        return {file.path: file.change for file in self.files if file.change is not None}
+
+
+def differs(old: Plan, new: Plan) -> bool:
+    """Whether a newer plan would do something else than the one that was looked at."""
+
+    def rest(plan: Plan) -> tuple[object, ...]:
+        return (plan.kind, plan.target, plan.reverses, plan.asks, plan.dirs, plan.stopped)
+
+    if rest(old) != rest(new) or len(old.entries) != len(new.entries):
+        return True
+    return any(
+        (a.path, a.action, a.reason) != (b.path, b.action, b.reason)
+        or not same(a.want, b.want)
+        or not same(a.expect, b.expect)
+        for a, b in zip(old.entries, new.entries, strict=True)
+    )
+
+
+def meant(plan: Plan, turns: Iterable[Turn]) -> list[Turn]:
+    """The turns that a plan is about."""
+    return [turn for turn in turns if turn.id in plan.targets or plan.target == f"turn {turn.n}"]
 
 
 def opened(request: Request, plan: Plan, turns: Sequence[Turn]) -> Choice:
     """The panel's state for its first plan: agent-edited files ticked, unknown origin not."""
-    meant = [turn for turn in turns if turn.id in plan.targets or plan.target == f"turn {turn.n}"]
-    changes = {change.path: change for turn in meant for change in turn.changes}
-    files: dict[bytes, File] = {}
-    for entry in plan.writes:
-        change = changes.get(entry.known_as)
-        files[entry.known_as] = File(entry.known_as, change.origin if change else "", change)
-    default = frozenset(files)
-    settled = {entry.known_as: entry for entry in plan.entries}
+    mine = meant(plan, turns)
+    changes = {change.path: change for turn in mine for change in turn.changes}
+    found = _files(plan, changes)
+    default = frozenset(file.path for file in found if not file.held)
+    known = {file.path for file in found}
+    settled = _known(plan)
     for change in changes.values():
-        known = settled.get(change.path)
-        left = known is None or (known.action == "keep" and change.origin == "unknown")
-        if plan.kind == "undo" and left and change.path not in files and not change.undone:
-            files[change.path] = File(change.path, change.origin, change)
-    order = {origin: at for at, origin in enumerate(_GROUPS)}
-    ordered = sorted(files.values(), key=lambda file: (order[file.origin], file.path))
-    calls = tuple(call for turn in meant for call in turn.calls)
-    turn = meant[0].id if meant else ""
-    return Choice(request, plan, plan, tuple(ordered), default, default, calls, turn)
-
-
-# --- What is shown -------------------------------------------------------------------------------
-
-
-def rows(choice: Choice, glyphs: Glyphs) -> list[Row]:
-    """Everything about the plan as rows: files by class, then what is left alone, and why."""
-    out: list[Row] = []
-    known = choice.entries()
-    for origin, title in _GROUPS.items():
-        mine = [file for file in choice.files if file.origin == origin]
-        if mine:
-            out.append(_group(choice, origin, title, mine, glyphs))
-            out += [_file(choice, file, known.get(file.path), glyphs) for file in mine]
-    mine_too = {file.path for file in choice.files}
-    shown = choice.plan if choice.plan is not None else choice.first
-    rest = {e.known_as: e for plan in (choice.first, shown) for e in plan.entries}
-    others = [entry for name, entry in rest.items() if name not in mine_too]
-    # A wider choice can settle a conflict: what is written never goes unseen.
-    for action in ("restore", "delete", "merge"):
-        out += _left(others, action, f"Comes with it: {present.VERBS[action][0]}", "title")
-    out += _left(others, "conflict", f"{glyphs.warning} Conflicts, left alone", "conflict")
-    out += _left(others, "keep", "Kept as they are", "title")
-    lines = present.not_captured_lines(shown.not_captured, "")
-    out += _block("missed", lines, "warning")
-    warned = [
-        f"{safe(w.path)}:{w.line} uses {quoted(w.name)}, which this changes in {safe(w.source)}."
-        for w in shown.warnings
-    ]
-    out += _block("warned", ["Other files need this:", *warned] if warned else [], "warning")
-    effects = [first_line(effect, 200) for effect in shown.effects]
-    said = "Commands ran as well; what they did outside these files stays:"
-    return out + _block("effects", [said, *effects] if effects else [], "title")
-
-
-def _group(choice: Choice, origin: str, title: str, files: Sequence[File], glyphs: Glyphs) -> Row:
-    number = sum(file.path in choice.ticked for file in files)
-    box: Box = "on" if number == len(files) else "some" if number else "off"
-    sign = f"{glyphs.of(origin)} " if origin else ""
-    lead = Span(f"{sign}{title}", _ROLES[origin])
-    if not choice.can_choose:
-        return Row(f"group:{origin}", (lead,), head=True)
-    count = Span(f"  {number} of {len(files)} ticked", "muted")
-    return Row(f"group:{origin}", (lead, count), box=box, head=True)
-
-
-def _file(choice: Choice, file: File, entry: PlanEntry | None, glyphs: Glyphs) -> Row:
-    ticked = file.path in choice.ticked
-    word, role = "leave", "muted"
-    said: list[str] = []
-    name = safe(file.path)
-    if ticked and entry is not None:
-        word = present.VERBS[entry.action][0]
-        role = "conflict" if entry.action == "conflict" else ""
-        if entry.source:
-            name = f"{safe(entry.path)} (was {safe(entry.source)})"
-        said += [safe(entry.reason)] if entry.reason and entry.action != "keep" else []
-        said += [safe(note) for note in entry.notes]
-    elif ticked:
-        word = glyphs.more
-    if file.change is not None:
-        said.append(present.evidence_words(file.change, choice.calls))
-    change = file.change
-    count = numbers(change.plus, change.minus, glyphs) if change else Span("", "added")
-    if change is not None and change.binary:
-        count = Span("binary", "muted")
-    action: Role = "conflict" if role == "conflict" else "muted" if role == "muted" else ""
-    box: Box = "" if not choice.can_choose else "on" if ticked else "off"
-    return Row(
-        f"file:{file.path.hex()}",
-        (Span(f"{word:<8}", action), Span(name, "" if ticked else "muted", True)),
-        (count, Span("; ".join(said), "muted")),
-        box=box,
-        indent=2,
+        entry = settled.get(change.path)
+        left = entry is None or (entry.action == "keep" and change.origin == "unknown")
+        if plan.kind == "undo" and left and change.path not in known and not change.undone:
+            found.append(File(change.path, change.origin, change))
+    return Choice(
+        replace(request, while_running=False, keep=(), overwrite=()),
+        plan,
+        plan,
+        _ordered(found),
+        default,
+        default,
+        tuple(call for turn in mine for call in turn.calls),
+        mine[0].id if mine else "",
+        tuple(turns),
+        frozenset(request.keep),
+        frozenset(request.overwrite),
     )
 
 
-def _left(entries: Sequence[PlanEntry], action: str, title: str, role: Role) -> list[Row]:
-    mine = [entry for entry in entries if entry.action == action]
-    if not mine:
-        return []
-    out = [Row(f"left:{action}", (Span(title, role),), head=True)]
-    for entry in mine:
-        said = "; ".join(safe(text) for text in (entry.reason, *entry.notes) if text)
-        out.append(
-            Row(
-                f"left:{action}:{entry.path.hex()}",
-                (Span(safe(entry.path), "", True),),
-                (Span("", "added"), Span(said, "muted")),
-                indent=2,
-            )
-        )
-    return out
+def _known(plan: Plan) -> dict[bytes, PlanEntry]:
+    return {entry.known_as: entry for entry in plan.entries}
 
 
-def _block(key: str, lines: Sequence[str], role: Role) -> list[Row]:
-    return [
-        Row(
-            f"{key}:{at}",
-            (Span(line.strip(), role if not at else "muted"),),
-            head=not at,
-            indent=2 if at else 0,
-        )
-        for at, line in enumerate(lines)
+def _files(plan: Plan, changes: dict[bytes, Change]) -> list[File]:
+    """The files that a plan writes, and those that a choice could make it write."""
+    found: dict[bytes, File] = {}
+    for entry in plan.entries:
+        held = entry.action == "conflict" or entry.reason == DELETED_SINCE
+        if entry.action == "keep" and not held:
+            continue
+        change = changes.get(entry.known_as)
+        origin = change.origin if change is not None else ""
+        found[entry.known_as] = File(entry.known_as, origin, change, held)
+    return list(found.values())
+
+
+def _ordered(files: Iterable[File]) -> tuple[File, ...]:
+    return tuple(sorted(files, key=lambda file: (GROUPS.index(file.origin), file.path)))
+
+
+def neighbour(turns: Sequence[Turn], targets: Sequence[Turn], by: int) -> Turn | None:
+    """The nearest older (-1) or newer (1) turn in which something stands."""
+    numbers = [turn.n for turn in targets]
+    if not numbers:
+        return None
+    edge = min(numbers) if by < 0 else max(numbers)
+    found = [
+        turn
+        for turn in turns
+        if (turn.n - edge) * by > 0 and any(not change.undone for change in turn.changes)
     ]
-
-
-def summary(choice: Choice, enter: str, yes: str) -> list[str]:
-    """What would happen and which key does it: the reasons to ask first, then one sentence."""
-    plan = choice.plan
-    if plan is None:
-        if not choice.ticked:
-            return ["Nothing is ticked, so nothing would be changed."]
-        return ["Planning…"]
-    if plan.stopped:
-        return [
-            "Only files of unknown origin are left here, and those are never ticked by themselves.",
-            "Nothing is ticked: space ticks a file, A ticks all.",
-        ]
-    lines = present.ask_lines(plan)
-    if choice.useless:
-        return [*lines, "Nothing is done to files in conflict. o: take them back whole."]
-    back = "ctrl+x r" if plan.kind == "undo" else "ctrl+x u"
-    what = present.amounts(plan, False)
-    what = f"{what}. {back} reverses it." if what else "no file is changed."
-    if plan.conflicts:
-        lines.append("o: take files in conflict back whole, with what came later.")
-    if choice.asks:
-        return [*lines, f"{yes}: {what}"]
-    return [*lines, f"{enter}: {what}"]
+    return min(found, key=lambda turn: abs(turn.n - edge), default=None)

@@ -117,6 +117,7 @@ def shown(keys: str) -> str:
 TABLE = (
     Key("common", "ctrl+x u", "app.undo", "undo the last turn", "undo", "Undo"),
     Key("common", "ctrl+x r", "app.redo", "redo what was undone", "redo", "Undo"),
+    Key("common", "ctrl+x o", "app.result", "what the last operation did", "", "Undo"),
     Key("common", "ctrl+x l", "app.go('sessions')", "sessions", "", "Go"),
     Key("common", "ctrl+x g", "app.go('timeline')", "timeline", "", "Go"),
     Key("common", "ctrl+x h", "app.go('history')", "history", "", "Go"),
@@ -192,8 +193,14 @@ TABLE = (
     Key("undo", "space", "screen.tick", "tick a file or a group", "tick"),
     Key("undo", "a", "screen.group", "tick all of the group", "group"),
     Key("undo", "A", "screen.all", "tick all, unknown origin too", "all"),
-    Key("undo", "o", "screen.overwrite", "files in conflict: take them back whole, or not"),
+    Key("undo", "c", "screen.choose", "a file that changed since: merge, keep, take back whole",
+        "choice"),
+    Key("undo", "o", "screen.overwrite", "files in conflict: take all of them back whole, or not"),
+    Key("undo", "<", "screen.other(-1)", "the turn before, if something of it stands", "older"),
+    Key("undo", ">", "screen.other(1)", "the turn after, if something of it stands", "newer"),
     Key("undo", "d", "screen.diff", "what this would change", "diff"),
+    Key("result", "enter", "screen.close", "close", "close"),
+    Key("result", "y", "screen.copy", "copy the operation's id", "copy id"),
 )  # fmt: skip
 
 MAIN = {
@@ -212,6 +219,7 @@ TITLES = {
     "timeline": "Timeline",
     "turns": "Turns and their parts",
     "undo": "Undo and redo",
+    "result": "What was done",
     "list": "Lists",
     "filter": "Filter",
     "diff": "Diffs",
@@ -228,6 +236,7 @@ SCREENS = {
     "storage": (("common", "main", "list"),),
     "settings": (("common", "main", "list"),),
     "undo": (("common", "undo", "list"), ("common", "undo", "diff")),
+    "result": (("common", "result", "list"),),
     "help": (("common", "list"),),
     "diff": (("common", "diff", "copy"),),
 }

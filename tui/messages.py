@@ -11,6 +11,7 @@ from textual.message import Message
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import Operation, Outcome, Plan, Session, Turn
 from takeback.tui.diffs import Line
+from takeback.tui.watching import Stamps
 
 if TYPE_CHECKING:
     from takeback.engine.project import Project
@@ -87,12 +88,31 @@ class Planned(Message):
 
     Attributes:
         number: which request of the panel this answers.
+        stamps: what the system said of the plan's files when it was made.
+        running: the turns that ran then, if that is why there is no plan.
     """
 
     number: int
     plan: Plan | None
     turns: Sequence[Turn]
     error: TakebackError | None = None
+    stamps: Stamps = field(default_factory=dict, repr=False)
+    running: frozenset[str] = frozenset()
+
+
+@dataclass
+class Watched(Message):
+    """It was looked whether a plan still fits.
+
+    Attributes:
+        number: the plan that was looked at.
+        changed: its files that changed since.
+        ended: a turn that was waited for runs no more.
+    """
+
+    number: int
+    changed: tuple[bytes, ...] = ()
+    ended: bool = False
 
 
 @dataclass
@@ -102,6 +122,7 @@ class Applied(Message):
     outcome: Outcome | None
     turns: Sequence[Turn]
     error: TakebackError | None = None
+    took_s: float = 0.0
 
 
 @dataclass

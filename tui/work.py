@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from takeback.engine.errors import TakebackError
+from takeback.engine.errors import SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Session, Turn
-from takeback.tui import diffs, highlight
+from takeback.tui import diffs, highlight, watching
 from takeback.tui.failures import as_error
-from takeback.tui.messages import Applied, Diffed, Planned
+from takeback.tui.follow import Stamp
+from takeback.tui.messages import Applied, Diffed, Planned, Watched
+from takeback.tui.watching import Stamps
 
 if TYPE_CHECKING:
     from takeback.engine.project import Project
@@ -66,6 +68,7 @@ class Desk:
         self._task: Task | None = None
         self.diff_number = 0
         self._diffed: tuple[MessagePump, Sequence[Change], Sequence[str]] | None = None
+        self._recorded: Stamp = ()
 
     @property
     def _project(self) -> Project:
@@ -150,8 +153,14 @@ class Desk:
         """Make a plan; the target gets `Planned`."""
 
         def call() -> Message:
-            plan = self._project.plan(request)
-            return Planned(number, plan, _turns(self._project.sessions(counts=True)))
+            project = self._project
+            try:
+                plan = project.plan(request)
+            except SessionRunning as error:
+                ids = watching.running(project, error.session)
+                return Planned(number, None, (), error, running=ids)
+            stamps = watching.stamps(project.root, (entry.path for entry in plan.entries))
+            return Planned(number, plan, _turns(project.sessions(counts=True)), stamps=stamps)
 
         self.call(
             target,
@@ -163,13 +172,47 @@ class Desk:
 
     def apply(self, target: MessagePump, plan: Plan, turns: Sequence[Turn]) -> None:
         """Carry a plan out; the target gets `Applied`."""
+
+        def call() -> Message:
+            begun = time.monotonic()
+            outcome = self._project.apply(plan)
+            return Applied(outcome, turns, took_s=time.monotonic() - begun)
+
         self.call(
             target,
             "Working",
-            lambda: Applied(self._project.apply(plan), turns),
+            call,
             lambda error: Applied(None, turns, as_error(error)),
             can_stop=False,
         )
+
+    def watch(
+        self,
+        target: MessagePump,
+        number: int,
+        stamps: Stamps,
+        waits: tuple[str, frozenset[str]] | None,
+    ) -> None:
+        """Look whether a plan still fits; the target gets `Watched`.
+
+        Args:
+            stamps: what the system said of its files.
+            waits: the session that is waited for, and its turns that ran.
+        """
+
+        def call() -> Message:
+            project = self._project
+            if waits is None:
+                return Watched(number, watching.changed(project.root, stamps))
+            project.begin_command()
+            recorded = watching.recorded(project)
+            if recorded == self._recorded:
+                return Watched(number)
+            self._recorded = recorded
+            session, ids = waits
+            return Watched(number, ended=watching.running(project, session) != ids)
+
+        self.call(target, "Looking", call, lambda error: Watched(number), can_stop=False)
 
     def diff(self, target: MessagePump, changes: Sequence[Change], details: Sequence[str]) -> None:
         """Make a diff; the target gets `Diffed`.

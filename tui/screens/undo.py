@@ -1,7 +1,8 @@
 """The panel of an undo or redo: the plan, what is ticked of it, and what is left alone.
 
 A clean plan is applied by enter, one that asks by `y`. Enter pressed before the plan is there is
-kept and counts for a clean plan only; a `y` never does, because it answers a question.
+kept and counts for a clean plan only; a `y` never does, because it answers a question. A plan that
+was made again because something changed under it is never applied before it was looked at.
 """
 
 from __future__ import annotations
@@ -15,19 +16,30 @@ from textual.content import Content
 from textual.widgets import Static
 
 from takeback.engine.errors import ProjectChanged, SessionRunning, TakebackError
-from takeback.engine.model import Change, Request, Turn
-from takeback.tui import choice, diffs, present
+from takeback.engine.model import Change, Plan, Request, Turn
+from takeback.engine.store import paths as places
+from takeback.tui import choice, diffs, plan_rows
 from takeback.tui.choice import Choice
-from takeback.tui.messages import Applied, Diffed, Planned
+from takeback.tui.messages import Applied, Diffed, Planned, Watched
+from takeback.tui.result_rows import Result
 from takeback.tui.screens.base import BREAKPOINTS, STATUS, BaseScreen
 from takeback.tui.screens.diff import DiffScreen
+from takeback.tui.text import safe
+from takeback.tui.watching import Stamps
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList
 
+WATCH_EVERY = 1.0
+"""Seconds between two looks whether the plan still fits."""
 _WAIT = "Planning…"
-_RUNNING = "y: close that turn as interrupted and show what would be done. esc: leave it running."
-_WORDS = {"undo": "Undo", "redo": "Redo"}
+_RUNNING = (
+    "Wait: this is planned by itself when the turn ends.",
+    "y: close that turn as interrupted now, and show what would be done.",
+    "esc: leave it running.",
+)
+_WORDS = {"undo": "Undo", "redo": "Redo", "goto": "Go to", "restore": "Restore"}
+_ASKS = "This asks first: y does it, esc leaves everything as it is."
 
 
 class UndoScreen(BaseScreen):
@@ -40,19 +52,30 @@ class UndoScreen(BaseScreen):
     def __init__(self, request: Request) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+        self._tb_number = 0
+        self._tb_applying = False
+        self._tb_looking = False
+        self._tb_begin(request)
+
+    def _tb_begin(self, request: Request) -> None:
+        """Forget everything about another plan."""
         self._tb_request = request
         self._tb_choice: Choice | None = None
         self._tb_turns: Sequence[Turn] = ()
-        self._tb_number = 0
+        self._tb_shown: Plan | None = None
+        self._tb_stamps: Stamps = {}
+        self._tb_changed: tuple[bytes, ...] | None = None
         self._tb_enter = False
-        self._tb_applying = False
-        self._tb_running = False
+        self._tb_unseen = False
+        self._tb_planning = False
+        self._tb_running: tuple[str, frozenset[str]] | None = None
 
     def compose(self) -> ComposeResult:
         yield TextLine(_WORDS.get(self._tb_request.kind, "Plan"), id="title")
         with Horizontal(id="panes"):
             yield RowList(self.takeback.glyphs, id="rows")
             with Vertical(id="side"):
+                yield TextLine(id="preview")
                 yield DiffPane(id="diff")
         yield TextLine(id="detail")
         yield Static(Content(_WAIT), id="summary", markup=False)
@@ -62,9 +85,11 @@ class UndoScreen(BaseScreen):
     def on_mount(self) -> None:
         self.query_one("#rows", RowList).focus()
         self._plan(self._tb_request)
+        self.set_interval(WATCH_EVERY, self._look)
 
     def _plan(self, request: Request) -> None:
         self._tb_number += 1
+        self._tb_planning = True
         self.takeback.desk.plan(self, request, self._tb_number, lambda: self._tb_number)
 
     # --- What came of it ---------------------------------------------------------------------
@@ -73,74 +98,151 @@ class UndoScreen(BaseScreen):
         message.stop()
         if message.number != self._tb_number or not self.stands:
             return
+        self._tb_planning = False
         if message.error is not None or message.plan is None:
-            self._failed(message.error)
+            self._failed(message.error, message.running)
             return
-        if self._tb_choice is None:
-            self._tb_turns = message.turns
-            self._tb_choice = choice.opened(self._tb_request, message.plan, message.turns)
-            found = self._tb_choice
-            self.query_one("#title", TextLine).say(present.plan_title(message.plan, message.turns))
-            first = next((f"file:{file.path.hex()}" for file in found.files), "")
-            self._draw(first)
-        else:
-            self._tb_choice = replace(self._tb_choice, plan=message.plan)
-            self._draw()
+        plan, found, first = message.plan, self._tb_choice, ""
+        self._tb_turns, self._tb_stamps = message.turns, message.stamps
+        again = found.again(plan) if found is not None else None
+        if again is None:
+            base = found.base if found is not None else self._tb_request
+            again = choice.opened(base, plan, message.turns)
+            top = [file for file in again.files if not file.held] or again.files
+            first = next((f"file:{file.path.hex()}" for file in top), "")
+        self._tb_choice = again
+        self._told(plan)
+        self._draw(first)
         if self._tb_enter:
             self._tb_enter = False
-            if not self._tb_choice.asks and not self._tb_choice.useless:
+            if not again.asks and not again.useless:
                 self._apply()
 
-    def _failed(self, error: TakebackError | None) -> None:
+    def _told(self, plan: Plan) -> None:
+        """Say what a plan that the user did not ask for changes; it must be seen first."""
+        old, self._tb_shown = self._tb_shown, plan
+        changed, self._tb_changed = self._tb_changed, None
+        if changed is None or old is None or not choice.differs(old, plan):
+            return
+        self._tb_unseen = True
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            said = f"{safe(changed[0])}{more} changed: planned again."
+        else:
+            said = "Something changed meanwhile and nothing was written. This is the new plan."
+        if self._tb_enter:
+            said += " Nothing was done yet: look, then press enter again."
+            self._tb_enter = self._tb_unseen = False
+        self.say(said, True)
+
+    def _failed(self, error: TakebackError | None, running: frozenset[str] = frozenset()) -> None:
         self._tb_enter = False
+        self._tb_changed = None
         if error is None:
             return
-        if isinstance(error, SessionRunning) and not self._tb_request.while_running:
-            self._tb_running = True
-            self._summary([f"! {error.message}", _RUNNING], True)
+        if isinstance(error, SessionRunning):
+            # A yes closed another turn than the one that runs by now: it asks again.
+            self._tb_request = replace(self._tb_request, while_running=False)
+            self._tb_running = (error.session, running)
+            if self._tb_choice is not None:
+                self._tb_choice = replace(self._tb_choice, plan=None)
+            self._summary([f"! {error.message}", *_RUNNING], True)
             return
         if self._tb_choice is None:
             # There is no plan to look at: say why where the user came from.
             self.takeback.close_panel(error.message, error.hint)
             return
+        self._tb_choice = replace(self._tb_choice, plan=None)
         self._summary([f"! {error.message}", *([error.hint] if error.hint else [])], True)
 
     def on_applied(self, message: Applied) -> None:
         message.stop()
         self._tb_applying = False
+        found = self._tb_choice
         if message.outcome is not None:
-            # Without the prompt: the line must have room for what was left alone.
-            lines = present.outcome_lines(message.outcome)
-            said = [lines[0], *message.outcome.notes]
-            if message.outcome.operation:
-                back = "ctrl+x r puts it back" if self._tb_request.kind == "undo" else ""
-                said.append(f"{back or 'ctrl+x u takes it back again'}.")
-            self.takeback.done(" ".join(said))
+            named = {entry.known_as for entry in message.outcome.plan.entries}
+            left = set(found.can_tick) - found.ticked - named if found is not None else set()
+            self.takeback.done(
+                Result(
+                    message.outcome, message.turns, message.took_s, tuple(sorted(left)), self._git
+                )
+            )
             return
         if isinstance(message.error, ProjectChanged):
             self.say("Something changed meanwhile and nothing was written. This is the new plan.")
-            self._again()
+            self._tb_changed = ()
+            self._again(quietly=True)
             return
         self._failed(message.error)
 
-    def _again(self) -> None:
-        """Plan what is ticked once more."""
+    def _again(self, quietly: bool = False) -> None:
+        """Plan what is ticked once more.
+
+        Args:
+            quietly: the plan that is shown stays until the new one is there.
+        """
         if self._tb_choice is None:
             return
         request = self._tb_choice.request()
-        self._tb_choice = replace(self._tb_choice, plan=None)
+        if not quietly:
+            self._tb_choice = replace(self._tb_choice, plan=None)
+            self._tb_changed = None
+            self._tb_unseen = False
         if request is not None:
             self._plan(request)
-        self._draw()
+        if not quietly:
+            self._draw()
+
+    # --- Looking whether the plan still fits -------------------------------------------------
+
+    def _look(self) -> None:
+        busy = self._tb_applying or self._tb_planning or self._tb_looking
+        if busy or not self.stands or not (self._tb_stamps or self._tb_running):
+            return
+        self._tb_looking = True
+        desk = self.takeback.desk
+        desk.watch(self, self._tb_number, self._tb_stamps, self._tb_running)
+
+    def on_watched(self, message: Watched) -> None:
+        message.stop()
+        self._tb_looking = False
+        if message.number != self._tb_number or self._tb_applying or self._tb_planning:
+            return
+        if message.ended and self._tb_running is not None:
+            self._tb_running = None
+            self.say("The turn has ended: planned again.")
+            self._resume()
+        elif message.changed and self._tb_running is None:
+            self._tb_changed = message.changed
+            self._again(quietly=True)
+
+    def _resume(self) -> None:
+        """Plan after a running turn was waited for or closed."""
+        if self._tb_choice is not None:
+            self._again()
+        else:
+            self._summary([_WAIT], False)
+            self._plan(self._tb_request)
 
     # --- Drawing -----------------------------------------------------------------------------
+
+    @property
+    def _git(self) -> bool:
+        return places.git_dir_of(self.takeback.project.place) is not None
 
     def _draw(self, at: str = "") -> None:
         found = self._tb_choice
         if found is None:
             return
-        self.query_one("#rows", RowList).fill(choice.rows(found, self.takeback.glyphs), at)
-        self._summary(choice.summary(found, "enter", "y"), found.asks or found.useless)
+        self.query_one("#title", TextLine).say(plan_rows.title(found))
+        self.query_one("#rows", RowList).fill(plan_rows.rows(found, self.takeback.glyphs), at)
+        after = ""
+        if found.first.kind == "undo" and not found.first.reverses:
+            record = self.takeback.record
+            operations = record.operations if record is not None else ()
+            after = plan_rows.after_words(plan_rows.next_turn(found, operations))
+        lines = plan_rows.summary(found, git=self._git, after=after)
+        self._summary(lines, found.asks or found.useless)
 
     def _summary(self, lines: Sequence[str], asks: bool) -> None:
         line = self.query_one("#summary", Static)
@@ -164,21 +266,14 @@ class UndoScreen(BaseScreen):
         self.query_one("#detail", TextLine).say(": ".join(part for part in parts if part))
         if self.has_class("-wide"):
             changes, said = self._changes(row)
-            self.takeback.desk.diff(self, changes, said)
+            self.query_one("#preview", TextLine).say(said)
+            self.takeback.desk.diff(self, changes, ("Nothing would be changed here.",))
 
-    def _changes(self, row: Row) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    def _changes(self, row: Row) -> tuple[tuple[Change, ...], str]:
         """What would happen to the files of a row, from now to afterwards."""
-        found = self._tb_choice
-        if found is None:
-            return (), (_WAIT,)
-        out = []
-        known = found.entries()
-        for path in found.of_row(row.key):
-            entry = known.get(path) if path in found.ticked else None
-            if entry is not None and entry.action in ("restore", "delete", "merge"):
-                out.append(Change(entry.path, entry.expect, entry.want, "no-record", (), ()))
-        said = "Nothing would be changed here."
-        return tuple(out), (said,)
+        if self._tb_choice is None:
+            return (), _WAIT
+        return plan_rows.preview(self._tb_choice, row.key)
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
@@ -206,7 +301,7 @@ class UndoScreen(BaseScreen):
 
     def action_all(self) -> None:
         if self._tb_choice is not None:
-            self._tick([file.path for file in self._tb_choice.files])
+            self._tick(self._tb_choice.can_tick)
 
     def _tick(self, paths: Sequence[bytes]) -> None:
         found = self._tb_choice
@@ -215,43 +310,107 @@ class UndoScreen(BaseScreen):
         if not found.can_choose:
             self.say("Files are chosen for an undo of a turn only; this goes as a whole.")
             return
+        boxes = set(found.can_tick)
+        if not boxes.issuperset(paths):
+            self.say("This file is left alone as it stands; c chooses something else.")
+            return
+        self._change(found.toggled(paths))
+
+    def _change(self, found: Choice) -> None:
+        """Take over other ticks or choices, and plan for them."""
         self.say("")
         self._tb_enter = False
         # A plan that is still being made is for other ticks: its answer must not count.
         self._tb_number += 1
-        self._tb_choice = found.toggled(paths)
+        self._tb_planning = False
+        self._tb_running = None
+        self._tb_choice = found
         self._again()
+
+    def action_choose(self) -> None:
+        """The next choice for the file under the cursor: merge, keep, take back whole."""
+        found, row = self._tb_choice, self._row
+        if found is None or row is None or self._tb_applying:
+            return
+        paths = found.of_row(row.key) if row.key.startswith("file:") else []
+        if not paths:
+            self.say("A choice is for one file: put the cursor on it.")
+        elif not found.ways(paths[0]):
+            self.say("This file did not change since: there is nothing to choose.")
+        else:
+            self._change(found.turned(paths[0]))
+
+    def action_overwrite(self) -> None:
+        """Plan again with the files in conflict taken back whole, or without."""
+        found = self._tb_choice
+        if found is None or self._tb_applying:
+            return
+        paths = found.in_conflict
+        if not paths:
+            self.say("No file is in conflict here.")
+            return
+        whole = not found.whole.issuperset(paths)
+        self._change(found.chosen(paths, "whole" if whole else "merge"))
+        self.say("Files in conflict are taken back whole." if whole else "")
+
+    def action_other(self, by: int) -> None:
+        """The panel for the next older or newer turn of which something stands."""
+        found = self._tb_choice
+        if found is None or self._tb_applying:
+            return
+        turn = choice.neighbour(found.turns, choice.meant(found.first, found.turns), by)
+        if turn is None:
+            self.say(f"There is no {'older' if by < 0 else 'newer'} turn of which anything stands.")
+            return
+        self._tb_begin(Request("undo", turn=turn.id))
+        self.say("")
+        self._summary([_WAIT], False)
+        self._plan(self._tb_request)
 
     def action_apply(self) -> None:
         found = self._tb_choice
         if self._tb_applying:
             return
-        if self._tb_running:
-            self.say("This asks first: y does it, esc leaves everything as it is.", True)
-        elif found is None or (found.plan is None and found.ticked):
+        if self._tb_running is not None:
+            self.say(_ASKS, True)
+        elif self._tb_planning:
             self._tb_enter = True
+        elif found is None or (found.plan is None and found.request() is not None):
+            # The last try failed or was cancelled.
+            self._again()
+        elif self._unseen():
+            return
         elif found.useless:
             self.say("There is nothing to apply: see above.", True)
         elif found.asks:
-            self.say("This plan asks first: y does it, esc leaves everything as it is.", True)
+            self.say(f"This plan asks first: {_ASKS.partition(': ')[2]}", True)
         else:
             self._apply()
 
+    def _unseen(self) -> bool:
+        """Whether the plan is new and was not asked for; from now on it counts as seen."""
+        if self._tb_unseen:
+            self._tb_unseen = False
+            self.say("This plan is new: look at it, then press the key again.", True)
+            return True
+        return False
+
     def action_agree(self) -> None:
         found = self._tb_choice
-        if self._tb_running:
-            self._tb_running = False
+        if self._tb_applying:
+            return
+        if self._tb_running is not None:
+            self._tb_running = None
             self._tb_request = replace(self._tb_request, while_running=True)
             if found is not None:
                 self._tb_choice = replace(found, base=replace(found.base, while_running=True))
-                self._again()
-            else:
-                self._summary([_WAIT], False)
-                self._plan(self._tb_request)
+            self._resume()
+        elif self._tb_planning or found is None or found.plan is None:
+            if found is not None:
+                self.say("The plan is being made: look at it first.", True)
+        elif self._unseen():
             return
-        if found is None or self._tb_applying or found.plan is None:
-            return
-        if found.useless:
+        elif found.useless:
             self.say("There is nothing to apply: see above.", True)
         else:
             self._apply()
@@ -264,22 +423,6 @@ class UndoScreen(BaseScreen):
         self.say("Working…")
         self.takeback.desk.apply(self, found.plan, self._tb_turns)
 
-    def action_overwrite(self) -> None:
-        """Plan again with the files in conflict taken back whole, or without."""
-        found = self._tb_choice
-        if found is None or self._tb_applying:
-            return
-        whole = self._tb_request.on_conflict != "overwrite"
-        if whole and not found.first.conflicts:
-            self.say("No file is in conflict here.")
-            return
-        self._tb_request = replace(self._tb_request, on_conflict="overwrite" if whole else "merge")
-        self._tb_choice = None
-        self._tb_enter = False
-        self.say("Files in conflict are taken back whole." if whole else "")
-        self._summary([_WAIT], False)
-        self._plan(self._tb_request)
-
     @property
     def applying(self) -> bool:
         """Whether a plan is being carried out just now."""
@@ -291,7 +434,8 @@ class UndoScreen(BaseScreen):
         if self.has_class("-wide"):
             self.query_one("#diff", DiffPane).focus()
         else:
-            self.app.push_screen(DiffScreen(*self._changes(self._row)))
+            changes, said = self._changes(self._row)
+            self.app.push_screen(DiffScreen(changes, (said,)))
 
     def back(self) -> bool:
         rows = self.query_one("#rows", RowList)
