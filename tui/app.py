@@ -227,8 +227,10 @@ class TakebackApp(App[None]):
             self._tb_work.resume()
 
     def _show_work(self) -> None:
-        if isinstance(self.screen, BaseScreen):
-            self.screen.busy(self.desk.words())
+        # The timer also comes when the app closes and has no screen any more.
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        if isinstance(screen, BaseScreen):
+            screen.busy(self.desk.words())
         if self.desk.idle and self._tb_work is not None:
             self._tb_work.pause()
 
