@@ -142,7 +142,7 @@ class TakebackApp(App[None]):
 
     def _follow(self) -> None:
         """Read the timeline again when something was recorded."""
-        stamp = watching.recorded(self.project)
+        stamp = _stamp(self.project)
         if stamp != self._tb_stamp and self.desk.idle:
             self.load()
 
