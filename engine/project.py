@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from takeback.engine import config as settings
 from takeback.engine import work
@@ -30,6 +30,7 @@ from takeback.engine.errors import (
     TakebackError,
     UsageError,
 )
+from takeback.engine.handle import TurnHandle
 from takeback.engine.model import (
     Change,
     Event,
@@ -51,6 +52,7 @@ from takeback.engine.undo import oplog, prepare
 from takeback.engine.undo.ground import Ground
 from takeback.engine.undo.operate import as_sentence, leave_alone, operate
 from takeback.engine.undo.target import find_turn
+from takeback.engine.undo.upcoming import Upcoming, upcoming
 from takeback.engine.upkeep import recover as recovery
 
 if TYPE_CHECKING:
@@ -461,6 +463,12 @@ class Project:
             )
 
     @_cancellable
+    def next_targets(self, session: str = "") -> tuple[Upcoming | None, Upcoming | None]:
+        """What undo and redo would take next, without a look at any file; see `upcoming`."""
+        sessions, operations = self.sessions(), self._all_operations()
+        return upcoming(sessions, operations, self.config.default_select, session)
+
+    @_cancellable
     def next_undo(self) -> Plan | None:
         """The plan that a plain undo would have now, or None."""
         return self._next(Request("undo"))
@@ -512,46 +520,3 @@ class Project:
                 f"{path!r} is not in the project {os.fsdecode(self.root)!r}. Nothing was changed."
             )
         return found
-
-
-class TurnHandle:
-    """A turn that is being recorded; from `Project.turn`."""
-
-    def __init__(self, project: Project, session: str, begun: Begun) -> None:
-        self._project = project
-        self._session = session
-        self._count = 0
-        self.id = begun.turn
-        self.n = begun.n
-        self.complete = begun.complete
-        self.not_captured = begun.not_captured
-
-    @contextmanager
-    def edit(self, *names: str | bytes) -> Iterator[None]:
-        """An edit call around a block that writes exactly these files."""
-        wanted = tuple(os.fsencode(name) for name in names)
-        with self._call(tool="edit", call_kind="edit", paths=wanted):
-            yield
-
-    @contextmanager
-    def shell(self, command: str = "") -> Iterator[None]:
-        """A call around a block that may write anything."""
-        with self._call(tool="shell", call_kind="shell", command=command):
-            yield
-
-    @contextmanager
-    def _call(self, **fields: Any) -> Iterator[None]:
-        self._count += 1
-        name = f"{self.id}-{self._count}"
-        folder = self._project.folder
-        self._project.record(Event("tool-begin", self._session, folder, call=name, **fields))
-        failed = True
-        try:
-            yield
-            failed = False
-        finally:
-            self._project.record(Event("tool-end", self._session, folder, call=name, failed=failed))
-
-    def step(self, text: str = "") -> None:
-        """A model answer within the turn is complete."""
-        self._project.record(Event("step", self._session, self._project.folder, text=text))

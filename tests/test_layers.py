@@ -28,7 +28,8 @@ LAYERS = (
     ("takeback.engine.undo",),
     ("takeback.engine.upkeep",),
     ("takeback.engine.agents",),
-    ("takeback.engine.project", "takeback.engine"),
+    ("takeback.engine.projects",),
+    ("takeback.engine.project", "takeback.engine.handle", "takeback.engine"),
     ("takeback.themes",),
     ("takeback.tui",),
 )

@@ -21,12 +21,13 @@ from takeback.engine.config import default_excluded, secret_reason
 from takeback.engine.errors import TakebackError
 from takeback.engine.facts import ABSENT, DirChange, FileState, NotCaptured, PathChange, same
 from takeback.engine.record import bulk, rules, scanstate
-from takeback.engine.record.files import read_blob, signature
+from takeback.engine.record.entries import RACY_NS, entry_of, exists_unseen, read_entry
+from takeback.engine.record.files import signature
 from takeback.engine.record.gitindex import IndexUnreadable, tracked_names
 from takeback.engine.record.scanstate import Entry, Folder, ScanState
 from takeback.engine.store import paths
 from takeback.engine.store.git import Git, GitError, GitTimeout, finish, stop
-from takeback.engine.store.objects import Objects, StoreError
+from takeback.engine.store.objects import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
 
     from takeback.engine.config import Config
     from takeback.engine.store.store import Store
-
-RACY_NS = 20_000_000
-"""Two changes within one tick of the kernel's clock (at most 10 ms) may have the same times. The
-ctime alone counts: a program can put back the mtime, and every change renews the ctime."""
 
 MARKER = b"takeback-staging"
 _LARGEST_RULES = 1 << 20
@@ -57,37 +54,6 @@ class Scan:
     touched: list[NotCaptured] = field(default_factory=list)
     rules_changed: bool = False
     learned: bool = True
-
-
-def read_entry(objects: Objects, path: bytes, st: os.stat_result, now_ns: int) -> Entry:
-    """Read a file or link into the store; see `files.read_blob` for errors."""
-    oid, st, still = read_blob(objects, path, st)
-    return _entry(st, oid, now_ns if still else 0)
-
-
-def _entry(st: os.stat_result, oid: str, now_ns: int) -> Entry:
-    young = st.st_ctime_ns > now_ns - RACY_NS
-    return Entry(
-        st.st_mode,
-        st.st_size,
-        st.st_mtime_ns,
-        0 if young else st.st_ctime_ns,
-        st.st_ino,
-        st.st_uid,
-        st.st_gid,
-        oid,
-    )
-
-
-def exists_unseen(full: bytes) -> FileState:
-    """What to say of a path that a scan passed over: absent, or there and not looked at."""
-    try:
-        os.lstat(full)
-    except (FileNotFoundError, NotADirectoryError):
-        return ABSENT
-    except OSError:
-        return FileState("unknown", reason="unreadable")
-    return FileState("unknown", reason="ignored")
 
 
 class Scanner:
@@ -504,7 +470,7 @@ class Scanner:
         fresh = sorted(path for path in self._fresh if stat.S_ISREG(self._candidates[path].st_mode))
         if len(fresh) > bulk.ABOVE:
             for path, st, oid in bulk.read_many(self._store.objects, self._top, fresh):
-                self._ahead[path] = _entry(st, oid, self._now)
+                self._ahead[path] = entry_of(st, oid, self._now)
 
     def _look(self, path: bytes, before: Entry | None, walked_all: bool) -> Entry | FileState:
         """What stands at a path now: an entry, absence, or why nobody can say."""

@@ -23,7 +23,8 @@ from takeback.engine.facts import (
 )
 from takeback.engine.frozen import Frozen, changed
 from takeback.engine.record import codec, images, scanstate
-from takeback.engine.record.scan import FuseBlown, Scan, Scanner, exists_unseen
+from takeback.engine.record.entries import exists_unseen
+from takeback.engine.record.scan import FuseBlown, Scan, Scanner
 from takeback.engine.store.git import Git
 from takeback.engine.store.objects import Objects, StoreError, format_tree, parse_tree
 from takeback.engine.work import Cancelled, held

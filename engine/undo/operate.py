@@ -135,9 +135,11 @@ def _safety(store: Store, plan: Plan, tree: str) -> Operation:
     held = {e.path: git_entry(e.expect) for e in plan.entries if e.expect.kind != "unknown"}
     before = _edit(store, tree, held)
     after = _edit(store, before, {e.path: git_entry(e.want) for e in plan.writes})
+    check()
     objects.flush(durable=True)
     needed = {e.expect.oid for e in plan.entries if e.expect.has_content}
     objects.make_durable(needed | {before, after})
+    check()
     store.set_ref(f"op/{name}/safety", before, durable=True)
     store.set_ref(f"op/{name}/after", after, durable=True)
     return Operation(

@@ -52,24 +52,27 @@ def storage(data: bytes, config: Config) -> StorageReport:
     """
     seen: set[tuple[int, int]] = set()
     base = os.path.join(data, b"projects")
-    projects = []
-    for name in _listed(base):
-        folder = os.path.join(base, name)
-        if os.path.isdir(folder) and not os.path.islink(folder):
-            projects.append(_project(folder, seen))
+    projects = [_project(folder, seen) for folder in folders(data)]
     total = sum(one.size for one in projects) + _use(data, seen, skip=base)
     projects.sort(key=lambda one: (-one.size, one.root))
     return StorageReport(total, config.max_disk_mb_total << 20, tuple(projects))
 
 
+def folders(data: bytes) -> list[bytes]:
+    """The stores of a data folder."""
+    base = os.path.join(data, b"projects")
+    found = [os.path.join(base, name) for name in _listed(base)]
+    return [path for path in found if os.path.isdir(path) and not os.path.islink(path)]
+
+
 def _project(folder: bytes, seen: set[tuple[int, int]]) -> ProjectUse:
-    root, note = _root(folder)
+    root, note = root_of(folder)
     sessions = sum(n.endswith(b".jsonl") for n in _listed(os.path.join(folder, b"ledger")))
     count, oldest = _snapshots(os.path.join(folder, b"snapshots.jsonl"))
     return ProjectUse(root or folder, sessions, count, _use(folder, seen), oldest, note)
 
 
-def _root(folder: bytes) -> tuple[bytes, str]:
+def root_of(folder: bytes) -> tuple[bytes, str]:
     """The project's folder as its store names it, and what is odd about it."""
     try:
         with open(os.path.join(folder, b"project.json"), "rb") as file:
