@@ -24,7 +24,7 @@ _STYLED = 4_000
 """Characters of one line in which marks for bold, code and links are looked for."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
-_ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s+(.*)")
+_ITEM = re.compile(r"(\s*)([-*+]|\d{1,4}[.)])\s+(.*)")
 _TASK = re.compile(r"\[([ xX])\]\s+(.*)")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})(.*)")
 _RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*$")
@@ -105,7 +105,7 @@ def _blocks(text: str, width: int, glyphs: Glyphs) -> Iterator[Spans]:
 
 def _item(found: re.Match[str], width: int, bullet: str) -> list[Spans]:
     """One item of a list, its further lines below its first word."""
-    depth = min(len(found[1]) // 2, 6)
+    depth = min(len(found[1]) // 2, 6, max(0, width - 16) // 2)
     sign = bullet if found[2] in "-*+" else found[2]
     text = found[3]
     if task := _TASK.match(text):
@@ -225,22 +225,22 @@ def wrap(
                 held = " " * min(len(word), width)
                 continue
             length = len(word) if word.isascii() else cell_len(word)
-            gap = held if used > lead else ""
-            if used + len(gap) + length <= width:
-                line.append(Span(gap + word, span.role))
-                used += len(gap) + length
-            else:
+            # Blanks are kept before the first word and between two, not where a line is broken.
+            gap = held if used > lead or not out else ""
+            if used + len(gap) + length > width:
                 # Words of wide characters have no blanks: they are broken anywhere.
-                if length > width - lead or length > len(word):
-                    pieces = _pieces(gap + word, max(1, width - used), max(1, width - lead))
-                else:
-                    pieces = ["", word]
-                for number, piece in enumerate(pieces):
-                    if number:
-                        end_line()
-                    if piece:
-                        line.append(Span(piece, span.role))
-                        used += cell_len(piece)
+                breaks = length > width - lead or length > len(word)
+                if not breaks or width - used - len(gap) < 2:
+                    end_line()
+                    gap = ""
+            word = gap + word
+            fits = used + len(gap) + length <= width
+            parts = [word] if fits else _pieces(word, width - used, width - lead)
+            for number, piece in enumerate(parts):
+                if number:
+                    end_line()
+                line.append(Span(piece, span.role))
+                used += cell_len(piece)
             held = ""
     if used > lead or not out:
         out.append(_joined(line))

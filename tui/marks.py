@@ -59,6 +59,15 @@ def toggled(marks: Marks, entry: Entry) -> dict[str, Part]:
         del out[whole]
         left = {key: part for key, part in _parts(turn).items() if key not in own}
         out |= left
+    elif entry.change is not None and entry.call and call_key(turn, entry.call.id) in out:
+        # Below a marked command: the other files of it stay marked.
+        del out[call_key(turn, entry.call.id)]
+        call = (entry.call.id,)
+        out |= {
+            f"change:{turn.id}:{change.path.hex()}": Part(turn.id, path=change.path)
+            for change in turn.changes
+            if change.call_ids == call and change.path != entry.change.path
+        }
     elif own.keys() <= out.keys():
         out = {key: part for key, part in out.items() if key not in own}
     else:
@@ -95,6 +104,9 @@ def ranged(marks: Marks, rows: Sequence[Entry], after: Entry | None = None) -> d
             if turn is not ends_within:
                 out = {key: part for key, part in out.items() if part.turn != turn.id}
                 out[turn_key(turn)] = Part(turn.id)
+        elif entry.call is not None and call_key(turn, entry.call.id) in out:
+            # A file below its command, which stands for it.
+            continue
         elif entry.change is not None or entry.kind == "call":
             out |= of_row(entry)
     return out
