@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback.engine.errors import TakebackError, UsageError
+from takeback.engine.model import Event
 from takeback.engine.record import openturn
 from takeback.engine.record.recorder import mark_failure
 from takeback.engine.store.store import Store
@@ -66,12 +67,21 @@ def test_the_end_of_a_call_that_nobody_ever_heard_of_opens_a_turn_without_a_begi
     with bed.turn():
         pass
     bed.tool_end("new", tool="Bash", call_kind="shell")
+    assert opened(bed) == [("s", "project")]
     with bed.shell():
         bed.write("made", "made\n")
     bed.end()
     assert len(bed.turns()) == 2
     assert not bed.turns()[1].complete
     assert bed.evidence() == {"made": "during-call"}
+
+
+def test_a_call_without_a_turn_opens_one_whose_begin_is_missing(bed: Bed) -> None:
+    bed.write("f", "one\n")
+    bed.edit("f", "two\n")
+    bed.end()
+    assert bed.evidence() == {"f": "tool-edit"}
+    assert not bed.turns()[0].complete
 
 
 def test_the_end_of_an_earlier_turns_call_proves_nothing_in_the_next(bed: Bed) -> None:
@@ -103,6 +113,7 @@ def test_the_end_of_a_call_counts_once(bed: Bed) -> None:
         ("tool-edit", "two\n"),
         ("outside-calls", "the user's again\n"),
     ]
+    assert kinds(bed) == ["session", "begin", "call", "done", "end"]
 
 
 @pytest.mark.parametrize("kind", ["end", "session-end"])
@@ -265,6 +276,15 @@ def test_a_folder_that_may_be_no_project_is_refused_unless_its_session_works_els
     assert len(bed.turns()[0].steps) == 1
 
 
+def test_an_agent_whose_folder_is_gone_stays_in_its_turn(bed: Bed) -> None:
+    nowhere = os.fsencode(bed.base / "gone")
+    with pytest.raises(UsageError):
+        bed.project().record(Event("step", "s", nowhere, text="done"))
+    bed.begin()
+    bed.project().record(Event("step", "s", nowhere, text="done"))
+    assert len(bed.turns()[0].steps) == 1
+
+
 # --- Open turns and ledgers that are damaged -----------------------------------------------------
 
 
@@ -333,4 +353,5 @@ def test_an_event_that_the_disk_refuses_is_a_sentence(
     bed.tool_end("e1", "f")
     bed.end()
     assert bed.evidence() == {"f": "no-record"}
-    assert not bed.turns()[0].complete
+    assert bed.turns()[0].steps[0].calls[0].missing_begin
+    assert bed.project().log().damaged == []

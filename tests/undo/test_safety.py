@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,13 @@ def damage(path: Path, how: str) -> None:
         path.write_bytes(b"")
     elif how == "cut":
         path.write_bytes(data[:-4])
+    elif how == "another":
+        path.write_bytes(zlib.compress(b"blob 3\0xyz"))
     else:
         path.write_bytes(data[:-8] + bytes(8))
 
 
-HOW = ["gone", "emptied", "cut", "garbage"]
+HOW = ["gone", "emptied", "cut", "another", "garbage"]
 
 
 # --- The bytes that are replaced -----------------------------------------------------------------
@@ -165,6 +168,27 @@ def test_a_file_that_is_larger_than_the_limit_is_kept_before_it_is_replaced(bed:
     assert bed.read("f") == large
 
 
+def test_a_large_file_that_the_store_lost_is_kept_anew_before_it_is_replaced(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.config.write_text("max_file_size_mb = 1\n")
+    bed.write("f", "one\n")
+    with bed.turn():
+        bed.edit("f", "two\n")
+    large = "x" * (1 << 20) + "y"
+    bed.write("f", large)
+    real = operate._prove
+
+    def late(*args: Any) -> None:
+        damage(blob(bed, large), "gone")
+        real(*args)
+
+    monkeypatch.setattr(operate, "_prove", late)
+    bed.do(paths=(b"f",), on_conflict="overwrite")
+    assert bed.read("f") == "one\n"
+    assert blob(bed, large).exists()
+
+
 def test_the_refs_of_an_operation_hold_both_sides(edited: Bed) -> None:
     edited.do()
     (operation,) = edited.project().operations()
@@ -231,6 +255,19 @@ def test_an_undo_that_only_keeps_is_no_operation_to_see_or_to_put_back(gone: Bed
     run("undo")
     assert run("redo")[0] == Exit.DONE
     assert (gone.read("f"), gone.read("g")) == ("two\n", None)
+
+
+def test_redo_passes_over_an_undo_that_only_kept(bed: Bed, run: Run) -> None:
+    bed.write("f", "one\n")
+    bed.write("g", "one\n")
+    for name in "fg":
+        with bed.turn():
+            bed.edit(name, "two\n")
+    (bed.root / "f").unlink()
+    assert [run("undo")[0] for _ in range(2)] == [Exit.DONE] * 2
+    assert (bed.read("f"), bed.read("g")) == (None, "one\n")
+    assert run("redo")[0] == Exit.DONE
+    assert (bed.read("f"), bed.read("g")) == (None, "two\n")
 
 
 def test_a_dry_run_of_an_undo_that_only_keeps_does_not_move_the_walk(gone: Bed, run: Run) -> None:
