@@ -360,7 +360,7 @@ class TakebackApp(App[None]):
             self.focused.leave()
             return True
         if self.desk.stop():
-            self.say("Cancelled.")
+            self.say("Cancelling…")
             return True
         if not isinstance(self.screen, BaseScreen) or self.screen.back():
             return True

@@ -21,15 +21,15 @@ EFFECTS = "Commands ran as well: their effects outside these files stay."
 
 
 def title(choice: Choice) -> str:
-    """What the panel is about: the target, when it was, how long."""
+    """What the panel is about: the target, when it was and how long, what was asked."""
     mine = meant(choice.first, choice.turns)
-    words = present.plan_title(choice.first, choice.turns)
-    if choice.first.kind == "restore":
-        words += f" ({len(choice.first.entries)} files)" if len(choice.first.entries) > 1 else ""
     if len(mine) != 1:
-        return words
+        return present.plan_title(choice.first, choice.turns)
     (turn,) = mine
-    return f"{words}  {present.when(turn.begun_ns)}  {counted(len(turn.steps), 'step')}"
+    what = present.plan_title(choice.first)
+    prompt = first_line(turn.prompt, 200)
+    parts = [what, present.when(turn.begun_ns), counted(len(turn.steps), "step")]
+    return "  ".join([*parts, *([quoted(prompt)] if prompt else [])])
 
 
 def evidence(choice: Choice, change: Change) -> str:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -18,6 +18,7 @@ from textual.message_pump import MessagePump
 
 from takeback.engine.errors import SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Session, Turn
+from takeback.engine.work import Cancel, using
 from takeback.tui import diffs, highlight, watching
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp
@@ -44,15 +45,24 @@ class Task:
         what: in words, as "Planning".
         since: monotonic seconds.
         can_stop: whether it may be cancelled.
-        stopped: it was.
+        cancel: the wish to stop, for the engine.
         far: how far it is, in words.
     """
 
     what: str
     since: float
     can_stop: bool
-    stopped: bool = False
+    cancel: Cancel = field(default_factory=Cancel)
     far: str = ""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user cancelled it."""
+        return self.cancel.wanted
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """The engine says how far it is."""
+        self.far = f"{what} {done}/{total}" if total else f"{what} {done}"
 
 
 class Desk:
@@ -87,12 +97,14 @@ class Desk:
         *,
         stale: Callable[[], bool] = lambda: False,
         can_stop: bool = True,
+        counts: bool = False,
     ) -> None:
         """Make a call in a thread and post what it answers.
 
         Args:
             what: what is done, for the line that shows it.
             stale: whether the answer is no longer wanted; asked when it is this call's turn.
+            counts: an answer that came in spite of being cancelled is what happened, and counts.
         """
 
         def run() -> None:
@@ -101,8 +113,9 @@ class Desk:
                     return
                 task = self._task = Task(what, time.monotonic(), can_stop)
                 try:
-                    answer = call()
-                    if task.stopped:
+                    with using(task.cancel if can_stop else None, task.step):
+                        answer = call()
+                    if task.stopped and not counts:
                         answer = failed(Stopped(f"{what} was cancelled. Nothing was changed."))
                 except Exception as error:
                     if os.environ.get("TAKEBACK_DEBUG") == "1":
@@ -142,7 +155,7 @@ class Desk:
         task = self._task
         if task is None or not task.can_stop or task.stopped or not self.words():
             return False
-        task.stopped = True
+        task.cancel.set()
         return True
 
     # --- The calls that several screens make -------------------------------------------------
@@ -183,7 +196,7 @@ class Desk:
             "Working",
             call,
             lambda error: Applied(None, turns, as_error(error)),
-            can_stop=False,
+            counts=True,
         )
 
     def watch(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import TYPE_CHECKING
 
+from takeback.engine import work
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import EMPTY_TREE
 from takeback.engine.store.objects import StoreError, parse_tree
@@ -31,6 +32,8 @@ _LIST = re.compile(rb'"(lists-[0-9a-f]{40})"')
 _GITLINK = 0o160000
 _TREE = 0o40000
 _NAMED = 8
+_TOLD = 64
+"""Objects between two words about how far it is."""
 
 
 class StoreDamaged(TakebackError):
@@ -119,6 +122,8 @@ class _Walk:
             if raw in self.seen or at == EMPTY_TREE:
                 continue
             self.seen.add(raw)
+            if len(self.seen) % _TOLD == 0:
+                work.step("objects", len(self.seen))
             waiting.extend(self._check(at, expected))
 
     def _check(self, oid: str, kind: str) -> list[tuple[str, str]]:

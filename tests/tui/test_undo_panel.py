@@ -5,11 +5,15 @@ Every story ends with the bytes on the disk.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from takeback.engine import work
 from takeback.engine.project import Project
+from takeback.engine.undo import operate
 from takeback.tui.screens import undo
 from takeback.tui.screens.result import ResultScreen
 from takeback.tui.widgets.diff_pane import DiffPane
@@ -79,7 +83,7 @@ def test_each_file_that_changed_since_is_decided_by_itself(
         assert (folder / "f").read_text() == text()
         assert (folder / "g").read_text() == text(AGENT, MINE)
         assert (folder / "h").read_text() == text()
-        assert found(app, "Kept as they are")
+        await app.until(lambda: found(app, "Kept as they are"))
         await app.press("ctrl+x", "r")
         await app.planned()
         await app.press("enter")
@@ -107,7 +111,7 @@ def test_a_merge_is_named_and_opens_the_summary(folder: Path) -> None:
         await app.timeline()
         await app.press("ctrl+x", "o")
         await app.until(lambda: isinstance(app.app.screen, ResultScreen))
-        assert any("Operation op" in row for row in app.rows())
+        await app.until(lambda: any("Operation op" in row for row in app.rows()))
 
     play(folder, story)
 
@@ -123,7 +127,7 @@ def test_a_clean_undo_ends_on_the_timeline_and_its_summary_opens_on_request(fold
         await app.timeline()
         await app.press("ctrl+x", "o")
         await app.until(lambda: isinstance(app.app.screen, ResultScreen))
-        assert found(app, "Deleted")
+        await app.until(lambda: found(app, "Deleted"))
         await app.press("escape")
         await app.timeline()
 
@@ -279,3 +283,34 @@ def test_the_preview_shows_a_file_from_now_to_afterwards(folder: Path) -> None:
         assert "left alone; taken back whole" in app.text()
 
     play(folder, story, (140, 36))
+
+
+def test_esc_cancels_what_has_not_begun_to_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean_turn(folder)
+    held = threading.Event()
+
+    def slowly(*args: Any, **words: Any) -> Any:
+        # As long as a copy of much takes: it ends when the user does not want it any more.
+        while not held.wait(0.01):
+            work.step("files", 7, 20)
+        return real(*args, **words)
+
+    real = operate._safety
+    monkeypatch.setattr(operate, "_safety", slowly)
+
+    async def story(app: Driver) -> None:
+        await app.press("ctrl+x", "u")
+        await app.planned()
+        await app.press("enter")
+        await app.until(lambda: "Working  files 7/20" in app.text())
+        await app.press("escape")
+        await app.until(lambda: "Cancelled. Nothing was changed." in app.text())
+        assert is_new(folder)
+        assert (folder / "b.txt").read_text() == "new\n"
+        held.set()
+        await app.press("enter")
+        await app.until(lambda: is_old(folder) and not (folder / "b.txt").exists())
+
+    play(folder, story)

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from takeback.engine.errors import ProjectChanged, SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Turn
 from takeback.engine.store import paths as places
+from takeback.engine.work import Cancelled
 from takeback.tui import choice, diffs, plan_rows
 from takeback.tui.choice import Choice
 from takeback.tui.messages import Applied, Diffed, Planned, Watched
@@ -29,6 +30,7 @@ from takeback.tui.watching import Stamps
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList
+from takeback.tui.work import Stopped
 
 WATCH_EVERY = 1.0
 """Seconds between two looks whether the plan still fits."""
@@ -172,6 +174,9 @@ class UndoScreen(BaseScreen):
             self.say("Something changed meanwhile and nothing was written. This is the new plan.")
             self._tb_changed = ()
             self._again(quietly=True)
+            return
+        if isinstance(message.error, Cancelled | Stopped):
+            self.say("Cancelled. Nothing was changed.")
             return
         self._failed(message.error)
 
@@ -440,7 +445,7 @@ class UndoScreen(BaseScreen):
     def back(self) -> bool:
         rows = self.query_one("#rows", RowList)
         if self._tb_applying:
-            self.say("Working: this cannot be left half done.")
+            self.say("Working: from here on this cannot be left half done.")
             return True
         if self.query_one("#diff", DiffPane).has_focus:
             rows.focus()
