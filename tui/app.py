@@ -37,7 +37,6 @@ from takeback.tui.screens.main import MainScreen, folder_words
 from takeback.tui.screens.result import ResultScreen
 from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.terminal import Terminal
-from takeback.tui.text import safe
 from takeback.tui.widgets import too_small
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.plain import PlainSigns
@@ -63,6 +62,7 @@ class TakebackApp(App[None]):
     Attributes:
         desk: takes the calls of the engine.
         record: what was recorded, as it was read last.
+        theme_setting: the theme that the user wants, or "auto"; `theme` is the one that is shown.
         session_id: the session that the timeline shows, "" for the newest.
         diff_view: how diffs are looked at, on every screen.
         result: what the last operation did.
@@ -84,6 +84,7 @@ class TakebackApp(App[None]):
         super().__init__(ansi_color=True if terminal.colors == "none" else None)
         self.project = project
         self.terminal = terminal
+        self.theme_setting = project.config.theme
         self.themes = theming.load(os.path.join(config_dir(), b"themes"))
         self.glyphs = glyphs.named(project.config.glyphs, terminal.unicode)
         table, wrong = keymap.load(config_dir(), project.config.keys)
@@ -130,8 +131,7 @@ class TakebackApp(App[None]):
         self.theme = name
 
     def on_mount(self) -> None:
-        wanted = self.project.config.theme
-        name, said = theming.chosen(wanted, self.themes.all, self.terminal)
+        name, said = theming.chosen(self.theme_setting, self.themes.all, self.terminal)
         self.show_theme(name)
         self._tb_said += [text for text in (said, *self.themes.wrong) if text]
         self._tb_work = self.set_interval(0.1, self._show_work, pause=True)
@@ -147,9 +147,10 @@ class TakebackApp(App[None]):
             self.load()
 
     def action_themes(self) -> None:
-        names = list(self.themes.all)
-        self.show_theme(names[(names.index(self.theme) + 1) % len(names)])
-        self.say(f"Theme {safe(self.theme)}, until the app is closed.")
+        from takeback.tui.screens.themes import ThemesScreen
+
+        if not any(isinstance(screen, ThemesScreen) for screen in self.screen_stack):
+            self.push_screen(ThemesScreen())
 
     # --- The engine --------------------------------------------------------------------------
 

@@ -188,6 +188,7 @@ TABLE = (
     Key("turns", "F", "screen.follow", "follow the agent, or stop it"),
     Key("turns", "<", "screen.split(-1)", "less room for the list"),
     Key("turns", ">", "screen.split(1)", "more room for the list"),
+    Key("themes", "enter", "screen.keep", "keep this theme", "keep"),
     Key("undo", "enter", "screen.apply", "do it, if the plan asks nothing", "apply"),
     Key("undo", "y", "screen.agree", "do it, where the plan asks", "yes"),
     Key("undo", "space", "screen.tick", "tick a file or a group", "tick"),
@@ -218,6 +219,7 @@ TITLES = {
     "sessions": "Sessions",
     "timeline": "Timeline",
     "turns": "Turns and their parts",
+    "themes": "Themes",
     "undo": "Undo and redo",
     "result": "What was done",
     "list": "Lists",
@@ -238,6 +240,7 @@ SCREENS = {
     "undo": (("common", "undo", "list"), ("common", "undo", "diff")),
     "result": (("common", "result", "list"),),
     "help": (("common", "list"),),
+    "themes": (("common", "themes", "list"),),
     "diff": (("common", "diff", "copy"),),
 }
 """The scopes that hold together: one tuple for each pane of a screen that can have the focus."""

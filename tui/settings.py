@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from typing import Any
 
+from takeback.engine.config import user_file
 from takeback.engine.errors import UsageError
 
 Value = str | int | bool | tuple[str, ...]
@@ -83,6 +85,31 @@ def changed(text: str, key: str, value: Value) -> str:
         "file. Nothing was changed.",
         "Edit the file by hand.",
     )
+
+
+def save(key: str, value: Value) -> bool:
+    """Set one value in the user's own file; whether that changed anything.
+
+    Raises:
+        UsageError: it cannot be set there.
+        OSError: the file cannot be read or written.
+    """
+    from takeback.engine.store.store import make_private, write_file
+
+    path = os.path.realpath(user_file())
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8")
+    except FileNotFoundError:
+        text = ""
+    new = changed(text, key, value)
+    if new == text:
+        return False
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        make_private(folder)
+    write_file(path, new.encode(), durable=True)
+    return True
 
 
 def _plain(value: Value) -> Any:

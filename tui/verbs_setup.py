@@ -87,10 +87,26 @@ def _checked(key: str, text: str) -> Any:
         raise UsageError(message, error.hint) from error
 
 
-def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
-    from takeback.engine.store.store import make_private, write_file
+def _known_theme(name: str) -> None:
+    """Refuse a theme that there is not.
 
+    Raises:
+        UsageError: with the name that may have been meant.
+    """
+    from takeback.tui import theming
+
+    found = theming.load(os.path.join(engine_config.config_dir(), b"themes"))
+    if name != theming.AUTO and name not in found.all:
+        raise UsageError(
+            f"{theming.missing(name, found.all)} Nothing was changed.",
+            f"There are {', '.join(safe(known) for known in sorted(found.all))} and auto.",
+        )
+
+
+def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
     value = _checked(key, args.places[1])
+    if key == "theme":
+        _known_theme(value)
     current = engine_config.get(engine_config.load(None, project.data), key)
     document = {"key": key, "value": _plain(value), "before": _plain(current)}
     shown = f"{key} = {safe(settings.written(value))}"
@@ -101,19 +117,8 @@ def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
             if out.json:
                 out.document({**document, "changed": False})
             return Exit.DECIDE
-    path = os.path.realpath(engine_config.user_file())
-    try:
-        with open(path, "rb") as file:
-            text = file.read().decode("utf-8")
-    except FileNotFoundError:
-        text = ""
-    new = settings.changed(text, key, value)
-    if new != text:
-        folder = os.path.dirname(path)
-        if not os.path.isdir(folder):
-            make_private(folder)
-        write_file(path, new.encode(), durable=True)
-    out.answer({**document, "changed": new != text}, [shown])
+    written = settings.save(key, value)
+    out.answer({**document, "changed": written}, [shown])
     return Exit.DONE
 
 

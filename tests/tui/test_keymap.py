@@ -84,14 +84,14 @@ def test_two_actions_can_change_places() -> None:
 def test_every_wrong_line_is_said_and_the_others_count() -> None:
     table, said = keymap.read(
         "[keys]\n"
-        '"timeline.undo_hear" = "U"\n'
+        '"timeline.undo_hear" = "f7"\n'
         '"common.undo" = 7\n'
-        '"common.redo" = "ctlr+x R"\n'
+        '"common.redo" = "ctlr+x f2"\n'
         '"undo.tick" = "esc"\n'
         '"undo.group" = "ctrl+i"\n'
         '"list.top" = "j"\n'
         '"list.bottom" = "g,"\n'
-        '"undo.all" = "z"\n',
+        '"undo.all" = "f8"\n',
         "keys.toml",
     )
     found = "\n".join(said)

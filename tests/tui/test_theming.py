@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from takeback import themes
 from takeback.engine.project import Project
-from takeback.tui import theming, verbs_setup
+from takeback.tui import cli, theming, verbs_setup
 from takeback.tui.app import TakebackApp
 from takeback.tui.terminal import Colors, Terminal
 
@@ -250,3 +250,16 @@ def test_doctor_names_wrong_themes_and_keys(
     assert "Did you mean 'common.undo'?" in keys_check.message
     (tmp_path / "keys.toml").write_text('"common.undo" = "f5"\n')
     assert verbs_setup.looks(data)[1].message == "1 action on keys of your own."
+
+
+def test_the_command_line_refuses_a_theme_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(tmp_path / "config"))
+    where = ["-C", str(tmp_path), "--data-dir", str(tmp_path / "data")]
+    assert cli.main([*where, "config", "theme", "gruvbox-drak"]) == 2
+    assert "Did you mean 'gruvbox-dark'? Nothing was changed." in capfd.readouterr().err
+    assert not (tmp_path / "config").exists()
+    for name in ("auto", "gruvbox-dark"):
+        assert cli.main([*where, "config", "theme", name]) == 0
+    assert 'theme = "gruvbox-dark"' in (tmp_path / "config" / "config.toml").read_text()
