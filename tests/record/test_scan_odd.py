@@ -17,7 +17,7 @@ import pytest
 
 from takeback.engine.errors import NothingToDo
 from takeback.engine.model import Change
-from takeback.engine.record import scanstate
+from takeback.engine.record import scanstate, snapshot
 from takeback.engine.record.scan import Scanner
 from takeback.engine.record.snapshot import Snapshotter, list_tree
 from tests.bed import Bed
@@ -542,6 +542,43 @@ def test_what_a_broken_off_scan_found_is_found_again(
     assert set(bed.evidence().values()) == {"during-call"}
     bed.do(turn="1", selection="all")
     assert (bed.read("f"), bed.read("gone"), bed.read("made")) == ("one\n", "one\n", None)
+
+
+@pytest.mark.parametrize("at", [b"index-2", b"base-2", b"state"])
+def test_a_kill_while_the_caches_are_renewed_loses_no_change(
+    bed: Bed, settled: None, monkeypatch: pytest.MonkeyPatch, at: bytes
+) -> None:
+    for name in ("f", "g"):
+        bed.write(name, "one\n")
+    time.sleep(0.05)
+    monkeypatch.setattr(snapshot, "RENEW_ABOVE", 0)
+    bed.begin()
+    bed.edit("f", "two, longer\n")
+    time.sleep(0.05)
+    with bed.shell():
+        pass
+    with monkeypatch.context() as patch:
+        real = scanstate.write_file
+        written: list[bytes] = []
+
+        def killed(path: bytes, *args: Any, **words: Any) -> None:
+            written.append(path.rpartition(b"/")[2])
+            if written[-1] == at and (at != b"state" or b"base-2" in written):
+                raise Killed
+            real(path, *args, **words)
+
+        patch.setattr(scanstate, "write_file", killed)
+        with pytest.raises(Killed):
+            bed.end()
+    bed.begin()
+    with bed.shell():
+        bed.write("f", "three, even longer\n")
+        bed.write("g", "two, longer\n")
+    bed.end()
+    assert shown(bed.changes()) == {"f": ("file", "file"), "g": ("file", "file")}
+    change = bed.changes()["f"]
+    assert bed.bytes_of(change.before.oid) == "two, longer\n"
+    assert len(list(bed.store_file("scan").glob("*-*"))) == 2
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), Killed()])

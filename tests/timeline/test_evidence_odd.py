@@ -634,38 +634,38 @@ def test_a_torn_last_line_is_closed_by_the_next(bed: Bed, cut: int) -> None:
 VALUES: list[Any] = [None, -1, 1 << 62, "1", 1.5, [], {}, True]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-@pytest.mark.parametrize("key", ["seq", "t", "snap", "tree"])
-def test_a_value_of_another_type_makes_a_damaged_line(bed: Bed, key: str, value: Any) -> None:
-    recorded(bed)
+def spoiled(bed: Bed, call: str, key: str, value: Any) -> None:
+    """Give one value of the line of a call's begin."""
 
     def spoil(records: Ledger) -> None:
-        (found,) = [r for r in records if r["e"] == "call" and r["call"] == "make"]
+        (found,) = [r for r in records if r["e"] == "call" and r["call"] == call]
         found[key] = value
 
     rewrite(bed, spoil)
-    evidence = bed.evidence()
-    assert evidence["f"] == "tool-edit"
-    if value is None and key in ("snap", "tree"):  # As a look that failed is written: no damage.
-        assert bed.project().log().damaged == []
-        assert evidence["made"] == ("no-record" if key == "tree" else "during-call")
-    else:
-        assert bed.project().log().damaged
-        assert evidence["made"] != "during-call"
-        assert not bed.turns()[0].complete
 
 
-@pytest.mark.parametrize("value", [v for v in VALUES if v not in ([], {})], ids=repr)
-def test_an_edit_whose_versions_are_no_list_proves_nothing(bed: Bed, value: Any) -> None:
+@pytest.mark.parametrize("key", ["seq", "t", "snap", "tree"])
+def test_a_value_of_another_type_makes_a_damaged_line(bed: Bed, key: str) -> None:
     recorded(bed)
+    for value in VALUES:
+        spoiled(bed, "make", key, value)
+        evidence = bed.evidence()
+        assert evidence["f"] == "tool-edit"
+        if value is None and key in ("snap", "tree"):  # As a look that failed is written.
+            assert bed.project().log().damaged == []
+            assert evidence["made"] == ("no-record" if key == "tree" else "during-call")
+        else:
+            assert bed.project().log().damaged, value
+            assert evidence["made"] != "during-call", value
+            assert not bed.turns()[0].complete
 
-    def spoil(records: Ledger) -> None:
-        (found,) = [r for r in records if r["e"] == "call" and r["call"] == "e1"]
-        found["pre"] = value
 
-    rewrite(bed, spoil)
-    assert bed.evidence()["f"] != "tool-edit"
-    assert bed.project().log().damaged
+def test_an_edit_whose_versions_are_no_list_proves_nothing(bed: Bed) -> None:
+    recorded(bed)
+    for value in [value for value in VALUES if value not in ([], {})]:
+        spoiled(bed, "e1", "pre", value)
+        assert bed.evidence()["f"] != "tool-edit", value
+        assert bed.project().log().damaged, value
 
 
 def test_a_path_that_is_no_text_is_a_damaged_record(bed: Bed) -> None:
