@@ -214,10 +214,9 @@ class TakebackApp(App[None]):
             screen.say(" ".join(self._tb_said), True)
             self._tb_said = []
 
-    def on_diff_pane_changed(self, message: DiffPane.Changed) -> None:
-        self.diff_view = message.view
-        if message.again:
-            self.desk.diff_again()
+    def on_diff_pane_again(self, message: DiffPane.Again) -> None:
+        message.stop()
+        self.desk.diff_again(self.screen)
 
     def on_said(self, message: Said) -> None:
         self.say(message.text, message.warning)
@@ -272,7 +271,7 @@ class TakebackApp(App[None]):
     def on_opened(self, message: Opened) -> None:
         before, self.project = self.project, message.project
         self.record, self.session_id = None, message.session
-        self.desk.diff_number += 1
+        self.desk.forget_diffs()
         here = f"Now in {folder_words(self.project.root)}."
         self._tb_said = [text for text in (here, *message.said, self.use_settings()) if text]
         self.action_go("timeline")

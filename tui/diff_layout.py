@@ -10,6 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 
 from takeback.tui.diffs import SIGNS, Diff, Line, shown
@@ -191,10 +192,11 @@ def _height(diff: Diff, line: int, width: int) -> int:
     return len(wrapped(text, width))
 
 
-def wrapped(text: str, width: int) -> list[int]:
+@lru_cache(128)
+def wrapped(text: str, width: int) -> Sequence[int]:
     """Where the rows of a text begin: each is as full as its characters allow."""
     if text.isascii():
-        return list(range(0, max(1, len(text)), width))
+        return range(0, max(1, len(text)), width)
     starts, taken = [0], 0
     for at, char in enumerate(text):
         wide = 1 if char.isascii() else cell_len(char)

@@ -37,8 +37,8 @@ LONGEST = 2000
 """Longer lines are left plain: they were made by a machine, and lexers stumble on them."""
 AA = 4.5
 """The contrast that text must have with its ground."""
-_SECONDS = 0.05
-"""What reading one block may take."""
+_SECONDS = 0.1
+"""What reading one block may take of the processor."""
 _FAMILIES: dict[tuple[str, ...], Family] = {
     ("Comment",): "comment",
     ("Comment", "Preproc"): "meta",
@@ -107,13 +107,13 @@ def lex(lexer: Lexer, texts: Sequence[str], seconds: float = _SECONDS) -> list[l
     found: list[list[Token]] = [[] for _ in texts]
     lines = [text if len(text) <= LONGEST else "" for text in texts]
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    until = time.monotonic() + seconds
+    until = time.thread_time() + seconds
     try:
         for at, token, value in lexer.get_tokens_unprocessed("\n".join(lines) + "\n"):
             kind = family(token)
             if kind is not None:
                 _put(found, lines, starts, at, at + len(value), kind)
-            if time.monotonic() > until:
+            if time.thread_time() > until:
                 break
     except Exception:  # A lexer that fails leaves the rest plain.
         pass

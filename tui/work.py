@@ -6,12 +6,14 @@ it; what was begun and cannot be left half done says so instead.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -66,18 +68,17 @@ class Task:
 
 
 class Desk:
-    """Takes the calls of the screens and makes them one after the other.
-
-    Attributes:
-        diff_number: the newest diff that was asked for; answers to older ones do not count.
-    """
+    """Takes the calls of the screens and makes them one after the other."""
 
     def __init__(self, app: TakebackApp) -> None:
         self._app = app
         self._lock = threading.Lock()
         self._task: Task | None = None
-        self.diff_number = 0
-        self._diffed: tuple[MessagePump, Sequence[Change], Sequence[str]] | None = None
+        self._numbers = itertools.count(1)
+        # For each screen the newest diff that it asked for, and of what.
+        self._diffed: WeakKeyDictionary[
+            MessagePump, tuple[int, Sequence[Change], Sequence[str]]
+        ] = WeakKeyDictionary()
         self._recorded: Stamp = ()
 
     @property
@@ -233,10 +234,9 @@ class Desk:
         Args:
             details: what is shown where there is no difference.
         """
-        self.diff_number += 1
-        number = self.diff_number
+        number = next(self._numbers)
         context = self._app.diff_view.context
-        self._diffed = (target, changes, details)
+        self._diffed[target] = (number, changes, details)
         if not changes:
             target.post_message(Diffed(number, diffs.note(*details)))
             return
@@ -250,12 +250,28 @@ class Desk:
             found = as_error(error)
             return Diffed(number, diffs.note(*details, found.message, found.hint))
 
-        self.call(target, "Comparing", call, failed, stale=lambda: number != self.diff_number)
+        self.call(
+            target,
+            "Comparing",
+            call,
+            failed,
+            stale=lambda: number != self.newest_diff(target),
+        )
 
-    def diff_again(self) -> None:
-        """Make the last diff once more, for another way of looking at it."""
-        if self._diffed is not None:
-            self.diff(*self._diffed)
+    def newest_diff(self, target: MessagePump) -> int:
+        """The newest diff that a screen asked for: answers to older ones do not count."""
+        made = self._diffed.get(target)
+        return made[0] if made is not None else 0
+
+    def forget_diffs(self) -> None:
+        """Let no diff count any more: another project is open."""
+        self._diffed.clear()
+
+    def diff_again(self, target: MessagePump) -> None:
+        """Make the last diff of a screen once more, for another way of looking at it."""
+        made = self._diffed.get(target)
+        if made is not None:
+            self.diff(target, *made[1:])
 
 
 def _turns(sessions: Iterable[Session]) -> tuple[Turn, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.screen import Screen
 
+from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.too_small import TooSmall
 
@@ -50,6 +51,16 @@ class BaseScreen(Screen[None]):
         """Show what the engine does just now, "" for nothing."""
         for line in self.query("#keys").results(KeyLine):
             line.busy(text)
+
+    def on_screen_resume(self) -> None:
+        # On the screen that was closed diffs may have been looked at in another way.
+        for pane in self.query(DiffPane).results(DiffPane):
+            if pane.look(self.takeback.diff_view):
+                self.takeback.desk.diff_again(self)
+
+    async def action_pane(self, action: str) -> None:
+        """Start an action of the pane that has the focus, when its key is clicked."""
+        await self.app.run_action(action, self.focused or self)
 
     def back(self) -> bool:
         """Go back one step within the screen; whether there was one."""

@@ -36,5 +36,5 @@ class DiffScreen(BaseScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if self.stands:
+        if self.stands and message.number == self.takeback.desk.newest_diff(self):
             self.query_one("#diff", DiffPane).show(message.lines)

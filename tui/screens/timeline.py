@@ -304,7 +304,7 @@ class TimelineScreen(MainScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if self.stands and message.number == self.takeback.desk.diff_number:
+        if self.stands and message.number == self.takeback.desk.newest_diff(self):
             self.query_one("#diff", DiffPane).show(message.lines)
 
     # --- Folds -------------------------------------------------------------------------------
@@ -441,8 +441,9 @@ class TimelineScreen(MainScreen):
         entry = self.current
         if entry is None:
             return
-        if self.has_class("-wide"):
-            self.query_one("#diff", DiffPane).focus()
+        pane = self.query_one("#diff", DiffPane)
+        if self.has_class("-wide") and not pane.has_focus:
+            pane.focus()
         else:
             changes, besides = self._difference(entry)
             self.app.push_screen(DiffScreen(tuple(changes), tuple(besides)))

@@ -282,7 +282,7 @@ class UndoScreen(BaseScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if self.stands and message.number == self.takeback.desk.diff_number:
+        if self.stands and message.number == self.takeback.desk.newest_diff(self):
             self.query_one("#diff", DiffPane).show(message.lines or diffs.note(""))
 
     # --- Keys --------------------------------------------------------------------------------
@@ -436,8 +436,9 @@ class UndoScreen(BaseScreen):
     def action_diff(self) -> None:
         if self._row is None:
             return
-        if self.has_class("-wide"):
-            self.query_one("#diff", DiffPane).focus()
+        pane = self.query_one("#diff", DiffPane)
+        if self.has_class("-wide") and not pane.has_focus:
+            pane.focus()
         else:
             changes, said = self._changes(self._row)
             self.app.push_screen(DiffScreen(changes, (said,)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.segment import Segment
 from textual import events
@@ -17,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from takeback.tui import diff_layout, diffs, keys
-from takeback.tui.diff_layout import NONE, Place, View
+from takeback.tui.diff_layout import NONE, View
 from takeback.tui.diff_marks import Marks
 from takeback.tui.diffs import SIGNS, Line
 from takeback.tui.messages import Said
@@ -26,6 +27,9 @@ from takeback.tui.widgets import diff_paint
 from takeback.tui.widgets.cells import cell_len, fit
 from takeback.tui.widgets.diff_paint import Look
 from takeback.tui.widgets.search_line import SearchLine
+
+if TYPE_CHECKING:
+    from takeback.tui.app import TakebackApp
 
 SIDE_BY_SIDE = 90
 """Columns from which on two columns of code can be read."""
@@ -43,18 +47,8 @@ class DiffPane(ScrollView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = diff_paint.COMPONENTS
     DEFAULT_CSS = diff_paint.CSS
 
-    class Changed(Message):
-        """Diffs are to be looked at in another way.
-
-        Attributes:
-            view: the way.
-            again: the diff must be made again for it.
-        """
-
-        def __init__(self, view: View, again: bool) -> None:
-            super().__init__()
-            self.view = view
-            self.again = again
+    class Again(Message):
+        """The diff must be made again for the way in which diffs are now looked at."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -63,7 +57,6 @@ class DiffPane(ScrollView, can_focus=True):
         self._tb_view = View()
         self._tb_wrapped_at = 0
         self._tb_cursor = 0
-        self._tb_anchor: Place | None = None
         self._tb_matches: list[tuple[int, int, int]] = []
         self._tb_match = -1
         self._tb_wanted = ""
@@ -88,25 +81,34 @@ class DiffPane(ScrollView, can_focus=True):
         if isinstance(parent, Widget):
             self._tb_search = SearchLine(self._answered)
             parent.mount(self._tb_search, after=self)
-        self._tb_view = getattr(self.app, "diff_view", self._tb_view)
+        self._tb_view = self._wanted
+
+    @property
+    def _wanted(self) -> View:
+        """How all diffs of the app are looked at."""
+        return cast("TakebackApp", self.app).diff_view
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show another diff from its top; the same one, or with more context, where it was."""
         diff = diffs.of(lines)
-        view = getattr(self.app, "diff_view", self._tb_view)
-        anchor, self._tb_anchor = self._tb_anchor, None
+        view = self._wanted
         if view == self._tb_view and diff.same(self._tb_diff):
             return
+        before, top = self._tb_diff, self._top_line
+        stay = view.context != self._tb_view.context
+        stay = stay and [file.name for file in before.files] == [file.name for file in diff.files]
+        place = diff_layout.place(before, top)
+        line = diff_layout.found_again(diff, place) if stay and top else 0
         self._tb_view = view
         self._tb_diff = diff
         self._tb_marks = Marks(diff)
         self._tb_matches, self._tb_match = [], -1
-        self._lay_out(diff_layout.found_again(diff, anchor) if anchor is not None else 0)
+        self._lay_out(line, self.scroll_offset.x if stay else 0)
         if self._tb_wanted:
             self._tb_matches = diff_layout.find(diff, self._tb_wanted)
 
-    def _lay_out(self, line: int) -> None:
-        """Place every line anew, and the given one at the top."""
+    def _lay_out(self, line: int, left: int) -> None:
+        """Place every line anew; the given one at the top, and a column at the left."""
         width = self.scrollable_content_region.width
         two = self._tb_view.side and width >= SIDE_BY_SIDE
         make = diff_layout.two_columns if two else diff_layout.one_column
@@ -119,7 +121,7 @@ class DiffPane(ScrollView, can_focus=True):
         self.virtual_size = Size(across, self._tb_layout.rows + _HEAD)
         self._tb_strips.clear()
         top = self._tb_layout.row_of(line) if line else 0
-        self.scroll_to(0, top, animate=False, force=True, immediate=True)
+        self.scroll_to(left, top, animate=False, force=True, immediate=True)
         self._tb_cursor = self._tb_layout.line_at(top)
         self.refresh()
 
@@ -138,7 +140,7 @@ class DiffPane(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         two = self._tb_view.side and width >= SIDE_BY_SIDE
         if two != self.two_columns or (self._tb_view.wrap and width != self._tb_wrapped_at):
-            self._lay_out(self._top_line)
+            self._lay_out(self._top_line, self.scroll_offset.x)
         elif not self._tb_view.wrap:
             across = width + max(0, self._tb_diff.widest - self._text_width(two, width))
             self.virtual_size = Size(across, self._tb_layout.rows + _HEAD)
@@ -211,37 +213,47 @@ class DiffPane(ScrollView, can_focus=True):
     def action_side(self) -> None:
         width = self.scrollable_content_region.width
         if not self._tb_view.side and width < SIDE_BY_SIDE:
+            key = keys.first(f"{getattr(self.screen, 'keys_of', '')}.diff")
+            wider = key and self.app.size.width > SIDE_BY_SIDE
             self._say(
-                f"Side by side needs {SIDE_BY_SIDE} columns, here are {width}. Nothing was changed."
+                f"Side by side needs {SIDE_BY_SIDE} columns, here are {width}."
+                + (f" {key} shows the diff over the whole screen." if wider else "")
             )
             return
-        self._look(side=not self._tb_view.side)
+        self._change(replace(self._wanted, side=not self._tb_view.side))
         self._say("Side by side." if self._tb_view.side else "One column.")
 
     def action_wrap(self) -> None:
-        self._look(wrap=not self._tb_view.wrap)
+        self._change(replace(self._wanted, wrap=not self._tb_view.wrap))
         self._say("Long lines are wrapped." if self._tb_view.wrap else "Long lines are cut off.")
 
-    def _look(self, side: bool | None = None, wrap: bool | None = None) -> None:
-        view = self._tb_view
-        self._tb_view = View(
-            view.side if side is None else side, view.wrap if wrap is None else wrap, view.context
-        )
-        top = self._top_line
+    def _change(self, view: View) -> None:
+        """Look at all diffs in another way from now on."""
+        cast("TakebackApp", self.app).diff_view = view
+        self._set(replace(view, context=self._tb_view.context))
+
+    def _set(self, view: View) -> None:
+        """Look at the lines in another way, from the same place."""
+        self._tb_view = view
         cursor = self._tb_cursor
-        self._lay_out(top)
+        self._lay_out(self._top_line, self.scroll_offset.x)
         self._tb_cursor = cursor
-        self.post_message(self.Changed(self._tb_view, False))
+
+    def look(self, view: View) -> bool:
+        """Look as on another screen; whether the diff must be made again for it."""
+        context = self._tb_view.context
+        if view != self._tb_view:
+            self._set(replace(view, context=context))
+        return view.context != context
 
     def action_context(self, by: int) -> None:
-        view = self._tb_view
+        view = self._wanted
         context = diff_layout.context_after(view.context, by)
         if context == view.context:
             self._say("More than the whole file there is not." if by > 0 else "No less.")
             return
-        top = self._top_line
-        self._tb_anchor = diff_layout.place(self._tb_diff, top) if top else None
-        self.post_message(self.Changed(View(view.side, view.wrap, context), True))
+        self._change(replace(view, context=context))
+        self.post_message(self.Again())
         whole = context == diff_layout.CONTEXTS[-1]
         around = "The whole file" if whole else counted(context, "line")
         self._say(f"{around} around each change.")

@@ -110,7 +110,8 @@ class KeyLine(Widget):
         left = self.size.width - 1
         main = self._tb_screen in keys.MAIN
         common = [key for key in keys.of_screen(self._tb_screen) if key.scope == "common"]
-        own = [key for key in keys.of_screen(self._tb_screen) if key.scope == self._tb_screen]
+        scopes = ("diff", "copy") if self._tb_screen == "diff" else (self._tb_screen,)
+        own = [key for key in keys.of_screen(self._tb_screen) if key.scope in scopes]
         own += [key for key in keys.of_screen(self._tb_screen) if key.scope in ("turns", "filter")]
         for key in [*own, *common]:
             if not key.short or (not main and len(key.sequences[0]) > 1):
@@ -122,7 +123,8 @@ class KeyLine(Widget):
             if length > left:
                 continue
             left -= length
-            click = Style.from_meta({"@click": key.action})
+            action = key.action if "." in key.action else f"screen.pane({key.action!r})"
+            click = Style.from_meta({"@click": action})
             text = Content.assemble((first, "bold $primary"), Content(f" {key.short}"))
             parts += [text.stylize(click), Content("  ")]
         return Content.assemble(*parts)

@@ -1,0 +1,237 @@
+"""The pane of a diff with keys and the mouse, on changes that were really recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from takeback.engine.project import Project
+from takeback.tui import keys
+from takeback.tui.screens.diff import DiffScreen
+from takeback.tui.screens.timeline import TimelineScreen
+from takeback.tui.widgets.diff_pane import DiffPane
+from takeback.tui.widgets.search_line import SearchLine
+from tests.tui.driver import SIZES, Driver, play
+
+LINES = [f"value_{n} = {n}" for n in range(1, 61)]
+LONG = 'long = "' + "x" * 150 + '"  # the end'
+
+
+@pytest.fixture
+def changed(folder: Path) -> Path:
+    """A turn that changes two places of one file, and another file."""
+    (folder / "code.py").write_text("\n".join(LINES) + "\n")
+    project = Project.open(str(folder))
+    with project.turn("s", "claude", "change") as turn:
+        with turn.edit("a.txt"):
+            (folder / "a.txt").write_text("one\nTWO\n")
+        with turn.edit("code.py"):
+            new = [LONG, *LINES[1:29], "value_30 = needle", *LINES[30:], "def f(): needle"]
+            (folder / "code.py").write_text("\n".join(new) + "\n")
+    project.close()
+    return folder
+
+
+def pane(app: Driver) -> DiffPane:
+    return app.app.screen.query_one("#diff", DiffPane)
+
+
+def headline(app: Driver) -> str:
+    return "".join(segment.text for segment in pane(app).render_line(0))
+
+
+async def opened(app: Driver) -> None:
+    """Open the diff over the whole screen, from the turn's line."""
+    await app.until(lambda: bool(app.app.screen.query(DiffPane)))
+    await app.press("d")
+    if app.app.size.width >= 100:
+        await app.until(lambda: pane(app).has_focus and len(pane(app).lines) > 5)
+        await app.press("d")
+    await app.until(lambda: isinstance(app.app.screen, DiffScreen) and len(pane(app).lines) > 5)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_keys_move_between_hunks_and_files(changed: Path, size: tuple[int, int]) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        assert "a.txt" in headline(app)
+        assert "file 1/2  hunk 1/1  +1 -1" in headline(app)
+        await app.press("}")
+        assert "code.py" in headline(app)
+        assert "file 2/2  hunk 1/3" in headline(app)
+        await app.press("]", "]")
+        assert "hunk 2/3" in headline(app)
+        await app.press("]")
+        assert "hunk 3/3" in headline(app)
+        await app.press("]")
+        await app.until(lambda: "This is the last hunk." in app.text())
+        await app.press("[", "[")
+        assert "hunk 1/3" in headline(app)
+        await app.press("{", "{")
+        assert "a.txt" in headline(app)
+        await app.press("G")
+        assert "needle" in app.text()
+        await app.press("g", "g", "ctrl+d", "ctrl+u", "j", "k", "pagedown", "pageup")
+        assert pane(app).scroll_offset.y == 0
+        await app.press("escape")
+        await app.timeline()
+
+    play(changed, story, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_keys_change_the_way_of_looking(changed: Path, size: tuple[int, int]) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        found = pane(app)
+        await app.press("s")
+        if size[0] < 90:
+            await app.until(lambda: "needs 90 columns" in app.text())
+            assert not found.two_columns
+        else:
+            await app.until(lambda: found.two_columns)
+            assert any(" - two" in line and "| " in line for line in app.text().split("\n"))
+            await app.press("s")
+            assert not found.two_columns
+        assert "the end" not in app.text()
+        await app.press("w")
+        await app.until(lambda: "the end" in app.text())
+        await app.press("w")
+        await app.press(*["l"] * 14)
+        await app.until(lambda: "the end" in app.text())
+        before = len(found.lines)
+        await app.press("+")
+        await app.until(lambda: len(found.lines) > before)
+        assert "6 lines around each change" in app.text()
+        await app.press("-", "-", "-")
+        await app.until(lambda: len(found.lines) < before)
+        await app.until(lambda: "0 lines around" in app.text())
+        assert "the end" in app.text()
+        await app.press("-")
+        await app.until(lambda: "No less" in app.text())
+
+    play(changed, story, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_searching_goes_round_and_copying_takes_the_hunk(
+    changed: Path, size: tuple[int, int]
+) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        app.burst("slash", *"needle", "enter")
+        await app.until(lambda: "match 1/2" in app.text())
+        assert pane(app).has_focus
+        await app.press("n")
+        assert "match 2/2" in headline(app)
+        await app.press("n")
+        assert "match 1/2" in headline(app)
+        await app.press("N")
+        assert "match 2/2" in headline(app)
+        assert "hunk 3/3" in headline(app)
+        await app.press("y")
+        assert app.app.clipboard.startswith("diff --git a/code.py b/code.py\n")
+        assert "\n+def f(): needle\n" in app.app.clipboard
+        assert "value_30" not in app.app.clipboard
+        await app.until(lambda: "Copied hunk 4 of 4" in app.text())
+        await app.press("/", "q", "z", "enter")
+        await app.until(lambda: "“qz” is nowhere" in app.text())
+        await app.press("/", "escape")
+        assert isinstance(app.app.screen, DiffScreen)
+        assert not app.app.screen.query_one(SearchLine).display
+
+    play(changed, story, size)
+
+
+def test_more_context_keeps_the_place_and_holds_elsewhere(changed: Path) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        await app.press("}", "]", "]")
+        await app.press("j")
+        top = app.text().split("\n")[2]
+        before = len(pane(app).lines)
+        await app.press("+")
+        await app.until(lambda: len(pane(app).lines) > before)
+        assert app.text().split("\n")[2] == top
+        more = len(pane(app).lines)
+        await app.press("w", "escape")
+        await app.timeline()
+        await app.until(lambda: len(pane(app).lines) == more)
+        await app.press("d")
+        await app.until(lambda: pane(app).has_focus)
+        await app.press("-")
+        await app.until(lambda: len(pane(app).lines) < more)
+
+    play(changed, story, (120, 24))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_mouse_selects_scrolls_and_stands_on_a_line(
+    changed: Path, size: tuple[int, int]
+) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        before = len(pane(app).lines)
+        await app.press("+", "+", "+", "+")
+        await app.until(lambda: len(pane(app).lines) > before + 20)
+        lines = app.text().split("\n")
+        first = next(y for y, line in enumerate(lines) if line.endswith("- two"))
+        column = lines[first].index("two")
+        await app.pilot.mouse_down(offset=(column + 1, first))
+        await app.pilot.hover(offset=(column + 2, first + 1))
+        await app.pilot.mouse_up(offset=(column + 2, first + 1))
+        await app.press("y")
+        await app.until(lambda: "Copied 2 selected lines" in app.text())
+        assert app.app.clipboard in ("wo\nTW", "wo\nTWO")
+        at = next(y for y, line in enumerate(lines) if line.strip().startswith("code.py"))
+        await app.pilot.click(offset=(20, at + 1))
+        assert "code.py" in headline(app)
+        assert pane(app).scroll_offset.y == 0
+        place = (5, 5)
+        app.app.post_message(
+            events.MouseScrollDown(None, *place, 0, 1, 0, False, False, False, *place)
+        )
+        await app.until(lambda: pane(app).scroll_offset.y > 0)
+        lines = app.text().split("\n")
+        await app.pilot.click(offset=(lines[-1].index("wrap"), size[1] - 1))
+        await app.until(lambda: "Long lines are wrapped" in app.text())
+
+    play(changed, story, size)
+
+
+def test_only_one_of_two_columns_is_selected(changed: Path) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        await app.press("s")
+        await app.until(lambda: pane(app).two_columns)
+        lines = app.text().split("\n")
+        row = next(y for y, line in enumerate(lines) if " - two" in line)
+        column = lines[row].index("TWO")
+        await app.pilot.mouse_down(offset=(column, row - 1))
+        await app.pilot.hover(offset=(column + 9, row))
+        await app.pilot.mouse_up(offset=(column + 9, row))
+        await app.press("y")
+        assert app.app.clipboard == "one\nTWO"
+
+    play(changed, story, (120, 36))
+
+
+def test_side_by_side_in_a_narrow_pane_says_where_there_is_room(changed: Path) -> None:
+    async def story(app: Driver) -> None:
+        await app.until(lambda: isinstance(app.app.screen, TimelineScreen))
+        await app.press("d")
+        await app.until(lambda: pane(app).has_focus)
+        await app.press("s")
+        await app.until(lambda: "d shows the diff over the whole screen" in app.text())
+
+    play(changed, story, (120, 36))
+
+
+def test_y_never_copies_where_it_means_yes() -> None:
+    for name, panes in keys.SCREENS.items():
+        for scopes in panes:
+            taken = {key.action for key in keys.of(*scopes) if "y" in key.keys.split(",")}
+            assert len(taken) <= 1, name
+    assert "copy" not in {scope for scopes in keys.SCREENS["undo"] for scope in scopes}
