@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from takeback.engine.config import Config
 from takeback.engine.errors import TakebackError
 from takeback.engine.project import Project
 from takeback.engine.store import paths
-from takeback.engine.upkeep.storage import storage
+from takeback.engine.upkeep.storage import roots
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp, stamp
 from takeback.tui.session_rows import Summary, Unread, Where, summaries
@@ -27,7 +26,6 @@ class Elsewhere:
     def look(
         self,
         data: bytes,
-        config: Config,
         here: bytes,
         words: Words,
         report: Callable[[str], None] = lambda _: None,
@@ -40,10 +38,10 @@ class Elsewhere:
         """
         found: list[Summary] = []
         unread: list[Unread] = []
-        projects = [one for one in storage(data, config).projects if one.root != here]
-        for at, one in enumerate(projects):
+        projects = [one for one in roots(data) if one[0] != here]
+        for at, (root, note) in enumerate(projects):
             report(f"{at} of {len(projects)} projects")
-            got = self._one(data, one.root, one.note, words)
+            got = self._one(data, root, note, words)
             if isinstance(got, Unread):
                 unread.append(got)
             else:

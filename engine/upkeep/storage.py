@@ -65,6 +65,15 @@ def folders(data: bytes) -> list[bytes]:
     return [path for path in found if os.path.isdir(path) and not os.path.islink(path)]
 
 
+def roots(data: bytes) -> list[tuple[bytes, str]]:
+    """The folder of each project and what is odd about it, without a measure of its store.
+
+    Where a store does not say whose it is, its own folder stands instead.
+    """
+    found = [(folder, *root_of(folder)) for folder in folders(data)]
+    return sorted((root or folder, note) for folder, root, note in found)
+
+
 def _project(folder: bytes, seen: set[tuple[int, int]]) -> ProjectUse:
     root, note = root_of(folder)
     sessions = sum(n.endswith(b".jsonl") for n in _listed(os.path.join(folder, b"ledger")))

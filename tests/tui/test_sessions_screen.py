@@ -301,7 +301,7 @@ def test_one_damaged_store_hides_no_other(folder: Path) -> None:
     here = Project.open(str(folder))
     reported: list[str] = []
     look = Elsewhere()
-    found, unread = look.look(here.data, here.config, here.root, safe, reported.append)
+    found, unread = look.look(here.data, here.root, safe, reported.append)
     assert "proto" in [one.where.name for one in found]
     assert "project" not in [one.where.name for one in found]
     assert any("gone" in item.words and item.reason == "the folder is gone" for item in unread)
@@ -309,9 +309,9 @@ def test_one_damaged_store_hides_no_other(folder: Path) -> None:
     first = found[0]
     with Project.open(first.where.root).turn("q2", "pi", "more") as recorded, recorded.edit("n"):
         Path(os.fsdecode(first.where.root), "n").write_text("1\n")
-    again, _ = look.look(here.data, here.config, here.root, safe)
+    again, _ = look.look(here.data, here.root, safe)
     assert len(again) == len(found) + 1
-    kept, _ = look.look(here.data, here.config, here.root, safe)
+    kept, _ = look.look(here.data, here.root, safe)
     assert all(one is other for one, other in zip(again, kept, strict=True)), "nothing read anew"
     here.close()
 

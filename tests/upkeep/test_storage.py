@@ -7,10 +7,13 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from takeback.engine.config import Config
 from takeback.engine.project import Project
 from takeback.engine.store.store import Store
-from takeback.engine.upkeep.storage import storage
+from takeback.engine.upkeep import storage as storage_module
+from takeback.engine.upkeep.storage import roots, storage
 
 
 def blocks(folder: bytes) -> int:
@@ -84,3 +87,18 @@ def test_a_garbage_first_record_leaves_the_oldest_time_to_the_next(
 def test_no_data_folder_is_no_use(tmp_path: Path) -> None:
     report = storage(os.fsencode(tmp_path / "nowhere"), Config())
     assert (report.size, report.projects) == (0, ())
+
+
+def test_the_projects_are_named_without_measuring_them(
+    project: Project, data: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = data / "projects" / "broken"
+    broken.mkdir()
+    monkeypatch.setattr(storage_module, "_use", None)
+    assert roots(os.fsencode(data)) == sorted(
+        [
+            (os.fsencode(folder.resolve()), ""),
+            (os.fsencode(broken), "no project.json: the store was never finished"),
+        ]
+    )
+    assert roots(os.fsencode(data / "none")) == []

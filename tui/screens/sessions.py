@@ -92,7 +92,6 @@ class SessionsScreen(MainScreen):
             project = self.takeback.project
             others, unread = self._tb_elsewhere.look(
                 project.data,
-                project.config,
                 project.root,
                 folder_words,
                 self.takeback.desk.report,
