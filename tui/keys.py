@@ -42,6 +42,9 @@ SIGNS = {_name_of(sign): sign for sign in string.punctuation}
 _SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 
 
+_PLACE = re.compile(r"\{(\w+\.\w+)\}")
+
+
 class KeyClash(ValueError):
     """A key would have two meanings on one screen.
 
@@ -283,6 +286,11 @@ def first(id: str) -> str:
     """The first key of an action as a person reads it; "" where it has none."""
     found = next((key for key in _now.table if key.id == id and key.keys), None)
     return shown(found.keys.split(",")[0]) if found is not None else ""
+
+
+def words(text: str) -> str:
+    """A sentence with the keys in use: "{common.redo} puts it back"."""
+    return _PLACE.sub(lambda found: first(found[1]) or "(no key)", text)
 
 
 def check(keys: Iterable[Key], where: str) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from takeback.engine.model import Change, Operation, Plan, PlanEntry, Turn
-from takeback.tui import present
+from takeback.tui import keys, present
 from takeback.tui.choice import GROUPS, Choice, File, meant
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, joined, quoted, safe
@@ -322,18 +322,20 @@ def summary(
     if plan.stopped:
         return [
             "Only files of unknown origin are left here, and those are never ticked by themselves.",
-            "Nothing is ticked: space ticks a file, A ticks all.",
+            keys.words("Nothing is ticked: {undo.tick} ticks a file, {undo.all} ticks all."),
         ]
     lines = present.ask_lines(plan)
     if choice.useless:
-        return [*lines, "Nothing is done to files in conflict. o: take them back whole."]
+        whole = "Nothing is done to files in conflict. {undo.overwrite}: take them back whole."
+        return [*lines, keys.words(whole)]
     if plan.conflicts:
-        lines.append("c: choose for the file in conflict under the cursor. o: take all back whole.")
+        one = "{undo.choose}: choose for the file in conflict under the cursor."
+        lines.append(keys.words(f"{one} {{undo.overwrite}}: take all back whole."))
     what = present.amounts(plan, False)
     if not what:
         return [*lines, f"{yes if choice.asks else enter}: no file is changed."]
-    back = "Redo (ctrl+x r) brings" if plan.kind == "undo" else "Undo (ctrl+x u) takes"
-    back += " all of it back."
+    redo, undo = "Redo ({common.redo}) brings", "Undo ({common.undo}) takes"
+    back = keys.words(f"{redo if plan.kind == 'undo' else undo} all of it back.")
     rest = ["Git HEAD, index and branches are not touched."] if git else []
     rest += [after] if after else []
     said = [f"{yes if choice.asks else enter}: {what}. {back}"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from takeback.engine.model import Outcome, PlanEntry, Turn
-from takeback.tui import present
+from takeback.tui import keys, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.plan_rows import EFFECTS, dir_lines
 from takeback.tui.text import counted, first_line, safe
@@ -87,8 +87,8 @@ def sentence(result: Result) -> str:
 def regret(result: Result) -> str:
     """How an operation is reversed."""
     if result.outcome.plan.kind == "undo":
-        return "ctrl+x r puts it back"
-    return "ctrl+x u takes it back again"
+        return keys.words("{common.redo} puts it back")
+    return keys.words("{common.undo} takes it back again")
 
 
 def rows(result: Result, glyphs: Glyphs) -> list[Row]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from takeback.engine.model import HARMLESS_REASONS, Change, NotCaptured, Operation, Session, Turn
-from takeback.tui import present
+from takeback.tui import keys, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, quoted, safe
 from takeback.tui.timeline_rows import day, numbers
@@ -310,7 +310,8 @@ def headline(shown: int, every: int, words: str, sort: Sort, projects: int, unre
 def empty(every: int, words: str, projects: bool) -> str:
     """Why the list is empty."""
     if every:
-        return f"No session matches {quoted(words.strip())}. esc shows all again."
+        back = keys.words("{common.go_back} shows all again.")
+        return f"No session matches {quoted(words.strip())}. {back}"
     if projects:
         return "No project has a recorded session yet."
     return present.NOTHING_RECORDED

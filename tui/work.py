@@ -21,7 +21,7 @@ from textual.message_pump import MessagePump
 from takeback.engine.errors import SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Session, Turn
 from takeback.engine.work import Cancel, using
-from takeback.tui import diffs, highlight, watching
+from takeback.tui import diffs, highlight, keys, watching
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp
 from takeback.tui.messages import Applied, Diffed, Planned, Watched
@@ -135,7 +135,8 @@ class Desk:
         took = time.monotonic() - task.since if task is not None else 0.0
         if task is None or took < SHOW_AFTER:
             return ""
-        stop = "cancelling" if task.stopped else "esc cancels" if task.can_stop else ""
+        cancels = keys.words("{common.go_back} cancels") if task.can_stop else ""
+        stop = "cancelling" if task.stopped else cancels
         far = f"  {task.far}" if task.far else ""
         return f"{task.what}{far}  {took:.1f} s  {stop}".rstrip()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -236,3 +237,24 @@ def test_a_changed_key_works_in_the_app_and_the_old_one_does_not(
         await driver.until(lambda: isinstance(app.screen, UndoScreen))
 
     play(folder, story, (120, 36))
+
+
+def test_sentences_name_the_keys_in_use() -> None:
+    text = "{common.redo} puts it back, {common.leave} leaves."
+    assert keys.words(text) == "ctrl+x r puts it back, q leaves."
+    keys.use(keymap.read('"common.redo" = "f9"\n"common.leave" = ""', "f")[0])
+    assert keys.words(text) == "f9 puts it back, (no key) leaves."
+
+
+def test_every_action_that_a_sentence_names_is_there() -> None:
+    known = {key.id for key in keys.TABLE}
+    scopes = "|".join(keys.TITLES)
+    places = re.compile(rf"\{{((?:{scopes})\.\w+)\}}")
+    named = {
+        (path.name, id)
+        for path in Path(keys.__file__).parent.rglob("*.py")
+        for id in places.findall(path.read_text("utf-8"))
+        if path.name != "keys.py"
+    }
+    assert len(named) > 5
+    assert {(name, id) for name, id in named if id not in known} == set()

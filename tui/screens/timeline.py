@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 
 from takeback.engine.model import Change, Part, Session, Turn
 from takeback.engine.timeline.later import later_edits
-from takeback.tui import diffs, marks, timeline_rows, timeline_words
+from takeback.tui import diffs, keys, marks, timeline_rows, timeline_words
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
 from takeback.tui.screens.base import STATUS
@@ -54,6 +54,10 @@ class Shown:
         """Make the rows that are not known."""
         self.entries = timeline_rows.entries(self.session, self.view, self.known)
         self.rows = listing([entry.row for entry in self.entries])
+
+
+_RANGE = "A range begins here: go to its end and press {turns.range} again."
+_MARKED = "{timeline.undo_here} undo, {common.go_back} clear."
 
 
 class TimelineScreen(MainScreen):
@@ -280,7 +284,7 @@ class TimelineScreen(MainScreen):
             return
         if self._tb_marks:
             what = marks.words(self._tb_marks, self._tb_shown.turns)
-            said: tuple[str, ...] = (f"Marked: {what}. u undo, esc clear.",)
+            said: tuple[str, ...] = (f"Marked: {what}. {keys.words(_MARKED)}",)
         else:
             said = timeline_words.details(entry, self._tb_shown.view.later)
         self.query_one("#detail", TextLine).say("  ".join(said))
@@ -385,7 +389,9 @@ class TimelineScreen(MainScreen):
         places = shown.rows.places
         if self._tb_anchor not in places:
             self._tb_anchor = entry.row.key
-            self.say("A range begins here: go to its end and press v again.")
+            self.say(
+                keys.words("A range begins here: go to its end and press {turns.range} again.")
+            )
             return
         first, last = sorted((places[self._tb_anchor], places[entry.row.key]))
         after = shown.entries[last + 1] if last + 1 < len(shown.entries) else None

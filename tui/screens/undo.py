@@ -19,7 +19,7 @@ from takeback.engine.errors import ProjectChanged, SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Turn
 from takeback.engine.store import paths as places
 from takeback.engine.work import Cancelled
-from takeback.tui import choice, diffs, plan_rows
+from takeback.tui import choice, diffs, keys, plan_rows
 from takeback.tui.choice import Choice
 from takeback.tui.messages import Applied, Diffed, Planned, Watched
 from takeback.tui.result_rows import Result
@@ -37,11 +37,11 @@ WATCH_EVERY = 1.0
 _WAIT = "Planning…"
 _RUNNING = (
     "Wait: this is planned by itself when the turn ends.",
-    "y: close that turn as interrupted now, and show what would be done.",
-    "esc: leave it running.",
+    "{undo.agree}: close that turn as interrupted now, and show what would be done.",
+    "{common.go_back}: leave it running.",
 )
 _WORDS = {"undo": "Undo", "redo": "Redo", "goto": "Go to", "restore": "Restore"}
-_ASKS = "This asks first: y does it, esc leaves everything as it is."
+_ASKS = "This asks first: {undo.agree} does it, {common.go_back} leaves everything as it is."
 
 
 class UndoScreen(BaseScreen):
@@ -133,7 +133,7 @@ class UndoScreen(BaseScreen):
         else:
             said = "Something changed meanwhile and nothing was written. This is the new plan."
         if self._tb_enter:
-            said += " Nothing was done yet: look, then press enter again."
+            said += keys.words(" Nothing was done yet: look, then press {undo.apply} again.")
             self._tb_enter = self._tb_unseen = False
         self.say(said, True)
 
@@ -148,7 +148,7 @@ class UndoScreen(BaseScreen):
             self._tb_running = (error.session, running)
             if self._tb_choice is not None:
                 self._tb_choice = replace(self._tb_choice, plan=None)
-            self._summary([f"! {error.message}", *_RUNNING], True)
+            self._summary([f"! {error.message}", *map(keys.words, _RUNNING)], True)
             return
         if self._tb_choice is None:
             # There is no plan to look at: say why where the user came from.
@@ -246,7 +246,8 @@ class UndoScreen(BaseScreen):
             record = self.takeback.record
             operations = record.operations if record is not None else ()
             after = plan_rows.after_words(plan_rows.next_turn(found, operations))
-        lines = plan_rows.summary(found, git=self._git, after=after)
+        enter, yes = keys.first("undo.apply"), keys.first("undo.agree")
+        lines = plan_rows.summary(found, enter, yes, git=self._git, after=after)
         self._summary(lines, found.asks or found.useless)
 
     def _summary(self, lines: Sequence[str], asks: bool) -> None:
@@ -377,7 +378,7 @@ class UndoScreen(BaseScreen):
         if self._tb_applying:
             return
         if self._tb_running is not None:
-            self.say(_ASKS, True)
+            self.say(keys.words(_ASKS), True)
         elif self._tb_planning:
             self._tb_enter = True
         elif found is None or (found.plan is None and found.request() is not None):
@@ -388,7 +389,7 @@ class UndoScreen(BaseScreen):
         elif found.useless:
             self.say("There is nothing to apply: see above.", True)
         elif found.asks:
-            self.say(f"This plan asks first: {_ASKS.partition(': ')[2]}", True)
+            self.say(keys.words(f"This plan asks first: {_ASKS.partition(': ')[2]}"), True)
         else:
             self._apply()
 

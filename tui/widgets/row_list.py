@@ -119,7 +119,7 @@ class RowList(ScrollView, can_focus=True):
         & .row--title { text-style: bold; }
         & .row--code { color: $secondary; }
         & .row--emphasis { text-style: italic; }
-        & .row--marked { background: $tb-marked; }
+        & .row--marked { background: $tb-marked; text-style: $tb-marked-style; }
         & .row--cursor {
             background: $tb-cursor; color: $tb-cursor-text; text-style: $tb-cursor-style;
         }
