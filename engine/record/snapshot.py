@@ -141,8 +141,7 @@ class Snapshotter:
         except FuseBlown as error:
             self._state = None
             return self._failed(error.message, "fuse")
-        except (Cancelled, KeyboardInterrupt, SystemExit):
-            # Half a scan: what it found was recorded nowhere, so it must be found again.
+        except Cancelled:
             self._state = None
             raise
         except TakebackError as error:
@@ -151,6 +150,10 @@ class Snapshotter:
         except OSError as error:
             self._state = None
             return self._failed(f"The snapshot failed: {error}.", "failed")
+        except BaseException:
+            # Half a scan: what it found was recorded nowhere, so it must be found again.
+            self._state = None
+            raise
 
     def _claim(self, op: str, own: frozenset[bytes]) -> None:
         """Write down what an operation wrote until a scan has seen it: the next may fail."""

@@ -20,6 +20,7 @@ from takeback.engine.model import Change
 from takeback.engine.record import scanstate, snapshot
 from takeback.engine.record.scan import Scanner
 from takeback.engine.record.snapshot import Snapshotter, list_tree
+from takeback.engine.work import Cancelled
 from tests.bed import Bed
 
 MIB = 1 << 20
@@ -510,7 +511,7 @@ STAGES = {
 
 
 @pytest.mark.parametrize("stage", list(STAGES))
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Killed])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Cancelled, MemoryError, Killed])
 def test_what_a_broken_off_scan_found_is_found_again(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, stage: str, error: type[BaseException]
 ) -> None:
