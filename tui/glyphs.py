@@ -30,6 +30,7 @@ class Glyphs:
     marked: str = "■"
     folded: str = "┊"
     bullet: str = "•"
+    back: str = "⟲"
 
     def of(self, origin: str) -> str:
         return self.agent if origin == "agent-edited" else self.unknown
@@ -39,6 +40,7 @@ UNICODE = Glyphs()
 ASCII = Glyphs(
     "*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-", "down", "up",
     later=">", failed="x", running="*", marked="#", folded=":", bullet="-",
+    back="@",
 )  # fmt: skip
 
 
@@ -57,7 +59,7 @@ def _plain() -> dict[int, str]:
         '"': "“”„«»", "'": "‘’", "~": "…", "-": "−–—─━═┄┈╌╶╴▔▁▀▄", "|": "│┃║┆┊╎▎▏▍▌▐▕▊▋▉",
         "+": "├┤┬┴┼┌┐└┘╭╮╰╯┏┓┗┛╔╗╚╝✓✔", "*": "●•◆■★", "?": "◐", "o": "○◯", ".": "·∙",
         "x": "×✗✘╳", ">": "→▶▸›❯↷", "<": "←◀◂‹↶", "^": "↑▲△", "v": "↓▼▽", "!": "⚠", "#": "█▓▒░",
-        "_": "▂", " ": "▃▅▆▇\xa0",
+        "_": "▂", "@": "⟲", " ": "▃▅▆▇\xa0",
     }  # fmt: skip
     wide = {0x1F50E: "> "}
     return {ord(sign): plain for plain, many in signs.items() for sign in many} | wide

@@ -249,15 +249,16 @@ def since_lines(choice: Choice, glyphs: Glyphs) -> list[str]:
 
 
 def _since(choice: Choice, file: File, entry: PlanEntry) -> str:
+    """What becomes of a later edit, and whose it is; what is done comes first, to be seen."""
     if file.held and entry.expect.kind == "absent":
-        return "deleted since; it is brought back, your choice."
+        return "brought back, your choice: it was deleted since."
     who = editor(choice, file.path, entry)
     if entry.action == "keep":
-        return f"{who}; it stays as it is, your choice."
+        return f"kept as it is, your choice: {who}."
     if entry.action == "merge":
-        return f"{who}: merged, that edit stays."
+        return f"merged, the later edit stays: {who}."
     if choice.way(file.path) == "whole":
-        return f"{who}: taken back whole, that edit goes; redo brings it back."
+        return f"taken back whole, the later edit goes (redo brings it back): {who}."
     return f"{who}."
 
 

@@ -200,7 +200,7 @@ def test_rows_say_who_when_and_what_is_chosen(mixed: Bed) -> None:
     (row,) = [text for text in said if text.startswith("[x] restore g")]
     assert "edited by edit #2, " in row
     assert row.rpartition(", ")[2].count(":") == 2
-    assert any(t.startswith("⚠ h: edited since at ") and "that edit stays." in t for t in said)
+    assert any(t.startswith("⚠ h: merged, the later edit stays: edited since at ") for t in said)
     at = said.index("⚠ Conflicts, left alone")
     assert said[at + 1] == "f overlaps with later changes; c: keep it, or take it back whole"
     at = said.index("Kept as they are")
@@ -209,8 +209,9 @@ def test_rows_say_who_when_and_what_is_chosen(mixed: Bed) -> None:
     said = texts(plan_rows.rows(found, UNICODE))
     assert any(t.startswith("[x] keep h") and "kept, your choice" in t for t in said)
     assert any(t.startswith("[x] restore f") and "taken back whole, your choice" in t for t in said)
-    assert any(t.startswith("⚠ f: ") and "that edit goes; redo brings it back." in t for t in said)
-    assert "⚠ d: deleted since; it is brought back, your choice." in said
+    gone = "⚠ f: taken back whole, the later edit goes (redo brings it back): edited since at "
+    assert any(text.startswith(gone) for text in said)
+    assert "⚠ d: brought back, your choice: it was deleted since." in said
     assert "⚠ Conflicts, left alone" not in said
 
 
@@ -219,7 +220,7 @@ def test_a_later_turn_is_named_as_the_editor(bed: Bed) -> None:
     bed.turn(f=line_5("agent"))
     bed.turn(f=line_5("agent").replace("line 15\n", "later\n"))
     said = texts(plan_rows.rows(panel(bed, turn="1"), ASCII))
-    assert "! f: edited by turn 2 since: merged, that edit stays." in said
+    assert "! f: merged, the later edit stays: edited by turn 2 since." in said
 
 
 def test_the_summary_names_the_way_back_git_and_the_next_target(bed: Bed) -> None:

@@ -101,7 +101,7 @@ def test_a_merge_is_named_and_opens_the_summary(folder: Path) -> None:
     async def story(app: Driver) -> None:
         await app.press("ctrl+x", "u")
         await app.planned()
-        assert any("g: edited since" in row and "that edit stays" in row for row in app.rows())
+        assert any("g: merged, the later edit stays: edited since" in row for row in app.rows())
         await app.press("enter")
         await app.until(lambda: isinstance(app.app.screen, ResultScreen))
         assert (folder / "f").read_text() == text()
