@@ -118,7 +118,7 @@ class HistoryScreen(MainScreen):
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
-        if self.stands and message.number == self.takeback.desk.diff_number:
+        if self.stands and message.number == self.takeback.desk.newest_diff(self):
             self.query_one("#diff", DiffPane).show(message.lines)
 
     # --- Keys --------------------------------------------------------------------------------
