@@ -144,7 +144,11 @@ def step(what: str, done: int, total: int = 0) -> None:
 
 
 def watched(what: str, items: Collection[T]) -> Iterable[T]:
-    """The same items, with a `step` now and then; the very same where nobody asked for it."""
+    """The same items, with a `step` now and then; the very same where nobody asked for it.
+
+    Args:
+        what: empty for a mere `check`: too small a part of the whole to be told.
+    """
     return _stepped(what, items) if _now else items
 
 
@@ -152,6 +156,7 @@ def _stepped(what: str, items: Collection[T]) -> Iterator[T]:
     total = len(items)
     for done, item in enumerate(items):
         if done % _EVERY == 0:
-            step(what, done, total)
+            step(what, done, total) if what else check()
         yield item
-    step(what, total, total)
+    if what:
+        step(what, total, total)

@@ -25,6 +25,7 @@ from takeback.engine.model import (
 )
 from takeback.engine.record import codec
 from takeback.engine.timeline.events import FOREVER, Log, RawCall, RawTurn, Record
+from takeback.engine.work import watched
 
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
@@ -131,7 +132,7 @@ def find(index: Index, turn: RawTurn) -> Found:
         for path in call.paths:
             if path.startswith(b"/"):
                 found.unseen.append(NotCaptured(path, "outside-project"))
-    for path in sorted(paths):
+    for path in watched("", sorted(paths)):
         _walk(index, turn, path, by_path.get(path, []), found)
     found.dirs = _dirs(records)
     return found

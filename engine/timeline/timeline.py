@@ -21,7 +21,7 @@ from takeback.engine.record import codec
 from takeback.engine.store.objects import StoreError
 from takeback.engine.timeline import origin
 from takeback.engine.timeline.events import Log, RawCall, RawSession, RawTurn
-from takeback.engine.work import check
+from takeback.engine.work import check, watched
 
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
@@ -156,7 +156,7 @@ def _turn(
     added_dirs = {item.path for item in found.dirs if item.before is None}
     changes = tuple(
         _change(raw, path, segments, path in found.mixed, added_dirs, undone)
-        for path, segments in sorted(found.segments.items())
+        for path, segments in watched("", sorted(found.segments.items()))
     )
     is_running = raw.end is None and raw.id in running and not raw.background
     counts = is_running and raw.id not in index.inner

@@ -44,9 +44,16 @@ class _Marks:
         if part.call:
             self.calls.setdefault(part.call, set()).add(part.path)
         elif part.path:
-            self.paths.add(part.path)
+            self.paths.add(part.path.rstrip(b"/"))
         else:
             self.whole = True
+
+    def names(self, path: bytes) -> bool:
+        """Whether a path was marked by its name, or is below one; there may be many."""
+        at = path
+        while at and at not in self.paths:
+            at = at.rpartition(b"/")[0]
+        return bool(at)
 
 
 def marked(sessions: Sequence[Session], request: Request, selection: Selection) -> Target:
@@ -68,7 +75,7 @@ def marked(sessions: Sequence[Session], request: Request, selection: Selection) 
         for change in item.turn.changes:
             if request.paths and not covers(request.paths, change.path):
                 continue
-            by_name = covers(tuple(item.paths), change.path)
+            by_name = item.names(change.path)
             if by_name:
                 named.add(change.path)
             if by_name or item.whole:
@@ -120,7 +127,7 @@ def _wanted(
     found: list[Segment] = []
     if marks.whole:
         found.extend(wanted_segments(change, selection, request.paths))
-    if covers(tuple(marks.paths), change.path):
+    if marks.names(change.path):
         found.extend(wanted_segments(change, selection, (change.path,)))
     for call, paths in marks.calls.items():
         if covers(tuple(paths), change.path):
@@ -144,7 +151,7 @@ def _label(marks: Sequence[_Marks]) -> str:
         if item.whole:
             continue
         if item.paths:
-            met = sum(covers(tuple(item.paths), change.path) for change in item.turn.changes)
+            met = sum(item.names(change.path) for change in item.turn.changes)
             count = max(met, len(item.paths))
             words.append(f"{count} file{'' if count == 1 else 's'} of turn {item.turn.n}")
         calls = [call for call in item.turn.calls if call.id in item.calls]

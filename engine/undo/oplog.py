@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from takeback.engine.model import Operation
 from takeback.engine.record import codec
 from takeback.engine.store.objects import StoreError
+from takeback.engine.work import check
 
 if TYPE_CHECKING:
     from takeback.engine.store.store import Store
@@ -98,6 +99,7 @@ def read(store: Store, damaged: list[tuple[str, int]] | None = None) -> tuple[Op
             damaged.append((name, number))
 
     for line in store.lines(NAME, note):
+        check()
         try:
             operation = unpack(store, line)
         except (KeyError, ValueError, TypeError, StoreError):

@@ -20,6 +20,7 @@ from takeback.engine.model import (
     same,
 )
 from takeback.engine.timeline.timeline import mark
+from takeback.engine.work import check
 
 Now = Callable[[bytes], FileState]
 
@@ -311,20 +312,28 @@ def _holding(
     unless it is to be overwritten now.
     """
     forced = set(overwrite)
-    news = [p for p in parts if p.change.path in forced or not _left_alone(p, operations)]
+    moved = [(set(op.takes) | set(op.gives), op) for op in operations]
+    news = [p for p in parts if p.change.path in forced or not _left_alone(p, moved)]
     wider = any(
         len(wanted_segments(part.change, default, ())) < len(part.segments) for part in parts
     )
     return list(parts) if news or wider else []
 
 
-def _left_alone(part: Share, operations: Sequence[Operation]) -> bool:
-    """Whether the last operation that met a part is an undo that did not take it."""
+def _left_alone(
+    part: Share, operations: Sequence[tuple[set[tuple[str, bytes]], Operation]]
+) -> bool:
+    """Whether the last operation that met a part is an undo that did not take it.
+
+    Args:
+        operations: each with all that it took or gave.
+    """
+    check()
     path = part.change.path
     marks = {(mark(segment), path) for segment in part.segments} | {(part.turn.id, path)}
     left = False
-    for operation in operations:
-        if not marks.isdisjoint((*operation.takes, *operation.gives)):
+    for moved, operation in operations:
+        if not marks.isdisjoint(moved):
             left = False
         elif operation.kind == "undo" and operation.state == "done":
             # An undo of one step, one call or chosen files met nothing else of its turn.
