@@ -105,7 +105,7 @@ def read(text: str, where: str, name: str = "") -> Read:
         variables={**defaults(dark, ansi), **roles},
     )
     theme = with_colors(theme, colors)
-    return Read(_plain(theme) if ansi else theme, tuple(wrong))
+    return Read(_plain(theme) if ansi else _with_boost(theme), tuple(wrong))
 
 
 def _unknown(table: dict[str, Any], known: Iterable[str], before: str) -> list[str]:
@@ -172,6 +172,14 @@ def _plain(theme: Theme) -> Theme:
         if (value := getattr(theme, name)) is not None
     }
     return replace(theme, variables={**wanted, **grounds, **theme.variables})
+
+
+def _with_boost(theme: Theme) -> Theme:
+    """A theme whose "boost" is shown: Textual looks at it only where there is no "panel"."""
+    boost = theme.boost or theme.panel
+    if boost is None:
+        return theme
+    return replace(theme, variables={"boost": boost, **theme.variables})
 
 
 @cache
