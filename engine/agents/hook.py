@@ -23,7 +23,7 @@ _LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
 _HIGHEST = 8
 
-AGENTS = ("claude",)
+AGENTS = ("claude", "codex")
 """Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`."""
 
 
@@ -116,7 +116,9 @@ def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
 
         turn = openturn.load(data, payload["session_id"])
         if turn is not None:
-            running = {call for call, known in turn.calls.items() if known[3] == "running"}
+            running = {
+                call: str(known[1]) for call, known in turn.calls.items() if known[3] == "running"
+            }
     pid = _pid(events.PID, events.PROGRAM)
     return [changed(event, pid=pid) for event in events.translate(payload, running)]
 

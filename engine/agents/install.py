@@ -19,8 +19,8 @@ __all__ = [
     "is_ours", "known", "plan_install", "plan_uninstall", "setup",
 ]  # fmt: skip
 
-AGENTS = ("claude",)
-_LATER = ("codex", "opencode", "gemini", "pi", "acp")
+AGENTS = ("claude", "codex")
+_LATER = ("opencode", "gemini", "pi", "acp")
 
 
 class Setup(Protocol):

@@ -1,0 +1,1 @@
+"""Codex CLI: its hooks, its settings files, its rollouts (session files)."""

@@ -1,0 +1,242 @@
+"""Codex's hook payloads as events; a payload of any shape is taken.
+
+What hooks do not tell is read from the end of the session's rollout: see `rollout`. Nothing of
+what a patch writes is kept from a payload: the files themselves are the record.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from takeback.engine.agents.codex import rollout
+from takeback.engine.facts import Event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+    from takeback.engine.facts import CallKind, EventKind
+
+PROGRAM = b"codex"
+PID = ""
+"""Codex names its process in no variable."""
+
+EDITS = frozenset({"apply_patch"})
+SHELLS = frozenset({"Bash", "exec_command", "local_shell", "shell", "shell_command", "write_stdin"})
+READERS = frozenset(
+    {
+        "list_dir",
+        "list_mcp_resource_templates",
+        "list_mcp_resources",
+        "close_agent",
+        "followup_task",
+        "grep_files",
+        "interrupt_agent",
+        "list_agents",
+        "new_context",
+        "read_file",
+        "read_mcp_resource",
+        "request_permissions",
+        "request_user_input",
+        "resume_agent",
+        "send_input",
+        "send_message",
+        "spawn_agent",
+        "tool_search",
+        "tool_suggest",
+        "update_goal",
+        "update_plan",
+        "view_image",
+        "wait",
+        "wait_agent",
+        "web_search",
+    }
+)
+"""Tools known not to write files themselves; what a subagent does has calls of its own."""
+_AGENTS = ("collaboration", "multi_agent")
+"""Tools that start subagents and wait for them are named after one of these spaces."""
+
+NEEDS_TURN = frozenset({"PreToolUse", "PostToolUse", "SubagentStop", "Stop"})
+"""Events whose meaning depends on what the session has open."""
+
+_HEADER = re.compile(r"[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.*?)\s*$")
+_PATCH = ("command", "input", "patch")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _map(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _raw(text: str) -> bytes:
+    """A path as bytes; text that no file system holds gives a path that does not exist."""
+    text = text.replace("\0", "\ufffd")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def call_kind(tool: str) -> CallKind | None:
+    """What kind of call a tool makes; None for tools that nobody knows."""
+    if tool in EDITS:
+        return "edit"
+    if tool in SHELLS or tool.startswith("mcp__"):
+        return "shell"
+    return "other" if tool in READERS or tool.startswith(_AGENTS) else None
+
+
+def patch_paths(patch: str) -> tuple[bytes, ...]:
+    """The files that a patch writes, moves and deletes, in its order.
+
+    Lines of content begin with a sign or a blank. Codex forgives blanks before a header, except
+    below the begin of a change, where they make it a line of context.
+    """
+    found: dict[bytes, None] = {}
+    updates = within = False
+    for line in patch.split("\n"):
+        header = _HEADER.match(line)
+        if header is not None and not (within and line[0] in " \t"):
+            if header[2]:
+                found[_raw(header[2])] = None
+            updates, within = header[1] in ("Update File", "Move to"), False
+        else:
+            within = updates
+    return tuple(found)
+
+
+def translate(payload: Any, running: Collection[str] | None = None) -> list[Event]:
+    """The events of one hook call, in order; none for what says nothing about files.
+
+    Args:
+        running: the calls that run in the session's open turn, with their kinds, or None if it has
+            no open turn; looked at only for the events in `NEEDS_TURN`.
+    """
+    data = _map(payload)
+    session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
+    if not session or not folder:
+        return []
+    here = _Place(data, session, os.path.abspath(_raw(folder)))
+    open_calls = _kinds(running)
+    name = _text(data.get("hook_event_name"))
+    if name == "PreToolUse":
+        return here.begin(open_calls)
+    if name == "PostToolUse":
+        return here.end(open_calls)
+    if name == "SubagentStop":
+        if running is None:
+            return []
+        # A subagent's answers are not told apart from the agent's own; its work is one step.
+        text = _text(data.get("last_assistant_message"))
+        return [*here.settled(open_calls)[0], here.event("step", text=text)]
+    if data.get("agent_id"):
+        # What begins and ends a subagent's own thread is no turn of the user.
+        return []
+    if name == "UserPromptSubmit":
+        prompt, transcript = _text(data.get("prompt")), _text(data.get("transcript_path"))
+        return [here.event("begin", prompt=prompt, transcript=transcript)]
+    if name == "Stop":
+        return here.stop(open_calls, running is not None)
+    if name == "Interrupt":
+        return [here.event("end", interrupted=True)]
+    if name == "SessionEnd":
+        return [here.event("session-end")]
+    return []
+
+
+def _kinds(running: Collection[str] | None) -> dict[str, str]:
+    if isinstance(running, dict):
+        return {call: str(kind) for call, kind in running.items()}
+    return dict.fromkeys(running or (), "shell")
+
+
+class _Place:
+    """One payload: where it comes from, and the rollout that belongs to it."""
+
+    def __init__(self, data: dict[str, Any], session: str, folder: bytes) -> None:
+        self._data = data
+        self._session = session
+        self._folder = folder
+        self._sub = bool(data.get("agent_id"))
+        # A subagent's turns have ids of their own: a turn of the user is never known by one.
+        self._key = "" if self._sub else _text(data.get("turn_id"))
+        self._read: list[bytes] | None = None
+
+    def event(self, kind: EventKind, **fields: Any) -> Event:
+        return Event(kind, self._session, self._folder, agent="codex", key=self._key, **fields)
+
+    @property
+    def _lines(self) -> list[bytes]:
+        if self._read is None:
+            path = _text(self._data.get("agent_transcript_path"))
+            path = path or _text(self._data.get("transcript_path"))
+            self._read = rollout.last_lines(path) if path else []
+        return self._read
+
+    def settled(self, calls: Mapping[str, str]) -> tuple[list[Event], set[str], set[str]]:
+        """The ends of calls that no hook told of, and which those are; and those that go on."""
+        if not calls:
+            return [], set(), set()
+        ended, going = rollout.ends(self._lines, calls)
+        events = [self.event("tool-end", call=call, failed=bad) for call, bad in ended.items()]
+        return events, set(ended), going
+
+    def begin(self, running: Mapping[str, str]) -> list[Event]:
+        """The begin of a call; a call that begins an answer ends the step before it."""
+        call = _text(self._data.get("tool_use_id"))
+        if not call:
+            return []
+        events = self.settled({c: kind for c, kind in running.items() if c != call})[0]
+        if not self._sub and call not in running and rollout.begins_answer(self._lines, call):
+            events.append(self.event("step"))
+        return [*events, self._call("tool-begin", call)]
+
+    def end(self, running: Mapping[str, str]) -> list[Event]:
+        """The end of a call; with all that its begin says, which may have been missed."""
+        call = _text(self._data.get("tool_use_id"))
+        if not call:
+            return []
+        kind = call_kind(_text(self._data.get("tool_name")))
+        others = {c: k for c, k in running.items() if c != call}
+        events = self.settled(others)[0]
+        failed = _map(self._data.get("tool_response")).get("isError") is True
+        if kind == "shell":
+            # The exit code stands in the rollout alone.
+            ended, _ = rollout.ends(self._lines, {call: "other"})
+            failed = failed or ended.get(call, False)
+        return [*events, self._call("tool-end", call, failed=failed)]
+
+    def _call(self, kind: EventKind, call: str, **more: Any) -> Event:
+        tool = _text(self._data.get("tool_name"))
+        given = _map(self._data.get("tool_input"))
+        does = call_kind(tool)
+        paths: tuple[bytes, ...] = ()
+        if does == "edit":
+            paths = patch_paths(next((t for t in map(_text, map(given.get, _PATCH)) if t), ""))
+            # An edit of we do not know what: all that changes meanwhile may be its work.
+            does = does if paths else None
+        elif does == "other":
+            paths = tuple(_raw(t) for t in (_text(given.get("path")),) if t)
+        command = _text(given.get("command")) if tool in SHELLS else ""
+        return self.event(
+            kind, call=call, tool=tool, call_kind=does, paths=paths, command=command, **more
+        )
+
+    def stop(self, running: Mapping[str, str], known: bool) -> list[Event]:
+        """The turn's end, with the ends of what was refused; commands and subagents may go on."""
+        events, ended, going = self.settled(running)
+        if known and rollout.answered(self._lines):
+            events.append(self.event("step"))
+        rest = {call: kind for call, kind in running.items() if call not in ended}
+        edits = [call for call, kind in rest.items() if kind == "edit"]
+        events.extend(self.event("tool-end", call=call, failed=True) for call in edits)
+        # A script's commands have no line of their own before they end.
+        nested = {c for c, kind in rest.items() if kind == "shell" and c.startswith("exec-")}
+        goes_on = bool(going or (nested and self._lines)) or rollout.subagents(self._lines)
+        text = _text(self._data.get("last_assistant_message"))
+        return [*events, self.event("end", text=text, background=goes_on)]
