@@ -29,7 +29,7 @@ from takeback.tui.chords import Chords
 from takeback.tui.diff_layout import View
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp, stamp
-from takeback.tui.messages import Ended, Loaded, Opened, Record, Said
+from takeback.tui.messages import Loaded, Opened, Record, Said
 from takeback.tui.result_rows import Result
 from takeback.tui.screens.base import BaseScreen
 from takeback.tui.screens.help import HelpScreen
@@ -103,6 +103,7 @@ class TakebackApp(App[None]):
         self._tb_interrupted = 0.0
         self._tb_prepared = 0
         self._tb_trail: list[str] = []
+        self._tb_welcomed = False
         self._tb_work: Timer | None = None
 
     def _handle_exception(self, error: Exception) -> None:
@@ -135,7 +136,7 @@ class TakebackApp(App[None]):
         self.show_theme(name)
         self._tb_said += [text for text in (said, *self.themes.wrong) if text]
         self._tb_work = self.set_interval(0.1, self._show_work, pause=True)
-        self.push_screen("timeline")
+        self.push_screen("timeline" if self.project.store is not None else "first_run")
         self.set_interval(_FOLLOW_EVERY, self._follow)
 
     # --- Following a running agent -----------------------------------------------------------
@@ -210,7 +211,14 @@ class TakebackApp(App[None]):
             self.prepare()
             return
         screen.loaded(message.record, message.prepared)
-        if self._tb_said and not message.record.partial:
+        if message.record.partial:
+            return
+        if not self._tb_welcomed:
+            self._tb_welcomed = True
+            if not message.record.sessions and screen.keys_of == "timeline":
+                self.switch_screen("first_run")
+                return
+        if self._tb_said:
             screen.say(" ".join(self._tb_said), True)
             self._tb_said = []
 
@@ -258,44 +266,42 @@ class TakebackApp(App[None]):
         """Open another project in place of this one, and show a session of it."""
         if root == self.project.root:
             self.open_session(session)
-            return
-        from takeback.tui.opening import opened
+        else:
+            from takeback.tui import opening
 
-        data = self.project.data
-
-        def call() -> Message:
-            return opened(root, data, session, lambda text: self.post_message(Said(text)))
-
-        self.desk.call(self, "Opening", call, _sentence, can_stop=False)
+            opening.begin(self, root, session)
 
     def on_opened(self, message: Opened) -> None:
+        from takeback.tui import opening
+
         before, self.project = self.project, message.project
         self.record, self.session_id = None, message.session
         self.desk.forget_diffs()
-        here = f"Now in {folder_words(self.project.root)}."
-        self._tb_said = [text for text in (here, *message.said, self.use_settings()) if text]
+        self._tb_said = [f"Now in {folder_words(self.project.root)}.", *message.said]
+        self.use_settings()
         self.action_go("timeline")
         self.load()
+        opening.end(self, before)
 
-        def close() -> Message:
-            before.close()
-            return Ended()
+    def later(self, *said: str) -> None:
+        """Say something once the record was read."""
+        self._tb_said += [text for text in said if text]
 
-        # After whatever still reads the project that was open before.
-        self.desk.call(self, "Closing", close, _sentence, can_stop=False)
-
-    def use_settings(self) -> str:
-        """Show the theme and the signs that the settings name now; a sentence where they cannot."""
+    def use_settings(self) -> None:
+        """Show the theme and the signs that the settings name now."""
         name, said = theming.chosen(self.project.config.theme, self.themes.all, self.terminal)
         if name != self.theme:
             self.show_theme(name)
+        self.later(said)
         signs = glyphs.named(self.project.config.glyphs, self.terminal.unicode)
         if signs != self.glyphs:
             self.glyphs = signs
-            for screen in (*self._installed_screens.values(), *self.screen_stack):
-                if isinstance(screen, MainScreen):
+            keys.use(keys.table(), signs)
+            for name in screens.MAIN:
+                if self.is_screen_installed(name) and isinstance(
+                    screen := self._installed_screens[name], MainScreen
+                ):
                     screen.use(signs)
-        return said
 
     # --- Undo and redo -----------------------------------------------------------------------
 

@@ -24,9 +24,8 @@ def install(args: Arguments, out: Output) -> int:
     level: agents.Level = "project" if args.flag("--project") else "user"
     data = args.value("--data-dir")
     edits = agents.plan_install(agent, level, _root(args), _home(), data)
-    setup = agents.setup(agent)
     where = "this project" if level == "project" else "all your projects"
-    done = f"{agent} is connected for {where}. {setup.NEXT}"
+    done = connected_words(agent, level)
     return _carry_out(agent, edits, args, out, done, f"{agent} was connected for {where} before.")
 
 
@@ -37,8 +36,19 @@ def uninstall(args: Arguments, out: Output) -> int:
     for level in ("user", "project"):
         if args.flag(f"--{level}"):
             edits = [edit for edit in edits if edit.level == level]
-    done = f"{agent} is disconnected. What was recorded stays."
+    done = disconnected_words(agent)
     return _carry_out(agent, edits, args, out, done, f"{agent} was not connected.")
+
+
+def connected_words(agent: str, level: agents.Level) -> str:
+    """What is said once an agent is connected."""
+    where = "this project" if level == "project" else "all your projects"
+    return f"{agent} is connected for {where}. {agents.setup(agent).NEXT}"
+
+
+def disconnected_words(agent: str) -> str:
+    """What is said once an agent is disconnected."""
+    return f"{agent} is disconnected. What was recorded stays."
 
 
 def _root(args: Arguments) -> bytes:
@@ -69,7 +79,7 @@ def _carry_out(
     """Show each edit and apply it, unless it is only to be shown."""
     dry = args.flag("--dry-run")
     edits = [edit for edit in edits if edit.changes]
-    lines = [line for edit in edits for line in _shown(edit)]
+    lines = [line for edit in edits for line in shown(edit)]
     if not dry:
         for edit in edits:
             agents.apply_edit(edit)
@@ -84,7 +94,7 @@ def _carry_out(
     return Exit.DONE
 
 
-def _shown(edit: FileEdit) -> list[str]:
+def shown(edit: FileEdit) -> list[str]:
     """An edit as a diff without context: the lines around it are the user's, perhaps secret.
 
     For the same reason a file that is one single line is only named.

@@ -69,17 +69,23 @@ class Driver:
         return "\n".join("".join(s.text for s in lines[y])[:width].rstrip() for y in range(height))
 
 
-def play(folder: Path, story: Story, size: tuple[int, int] = (80, 24)) -> None:
-    """Open the app on a project and run a story in it."""
+def play(
+    folder: Path, story: Story, size: tuple[int, int] = (80, 24), begin: Story | None = None
+) -> None:
+    """Open the app on a project and run a story in it.
+
+    Args:
+        begin: waits for the first screen; that is the timeline where something was recorded.
+    """
 
     async def main() -> None:
         project = Project.open(str(folder))
         app = TakebackApp(project)
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
-            await driver.timeline()
+            await (begin or Driver.timeline)(driver)
             await story(driver)
-        project.close()
+        app.project.close()
 
     asyncio.run(main())
 

@@ -25,5 +25,6 @@ MAIN = {
     "history": _made("history", "HistoryScreen"),
     "storage": _made("storage", "StorageScreen"),
     "settings": _made("settings", "SettingsScreen"),
+    "first_run": _made("first_run", "FirstRunScreen"),
 }
-"""The main screens, by the names in `takeback.tui.keys.MAIN`."""
+"""The main screens, by their names in `takeback.tui.keys.SCREENS`."""

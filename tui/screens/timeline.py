@@ -150,8 +150,9 @@ class TimelineScreen(MainScreen):
         if shown is None:
             self._tb_shown = None
             self.rows.fill([])
-            self.query_one("#diff", DiffPane).show(diffs.note(NOTHING_RECORDED, _NEXT))
-            self.say(f"{NOTHING_RECORDED} {_NEXT}")
+            hint = f"{keys.first('common.go_first_run')} shows what takeback found here."
+            self.query_one("#diff", DiffPane).show(diffs.note(NOTHING_RECORDED, _NEXT, hint))
+            self.say(f"{NOTHING_RECORDED} {_NEXT} {hint}")
             return
         if before is None or before.session.id != shown.session.id:
             self._tb_marks, self._tb_anchor = {}, ""
