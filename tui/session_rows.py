@@ -84,7 +84,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A project whose sessions cannot be shown, and why."""
+    """A project whose sessions cannot be shown, or not all of them, and why."""
 
     words: str
     reason: str
@@ -212,7 +212,7 @@ def rows(
         lead.append(Span(one.title, "title"))
         out.append(Row(one.key, tuple(lead), (*cells, state(one, glyphs, wide)), head=True))
     if unread:
-        out.append(_heading("unread", "Projects that are not shown", glyphs))
+        out.append(_heading("unread", "Projects that cannot be shown, or not in full", glyphs))
         out += [
             Row(
                 f"unread:{at}",

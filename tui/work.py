@@ -140,18 +140,6 @@ class Desk:
         far = f"  {task.far}" if task.far else ""
         return f"{task.what}{far}  {took:.1f} s  {stop}".rstrip()
 
-    def report(self, far: str) -> None:
-        """Say how far the running call is; for its own thread.
-
-        Raises:
-            Stopped: the user cancelled it.
-        """
-        task = self._task
-        if task is not None:
-            if task.stopped:
-                raise Stopped(f"{task.what} was cancelled. Nothing was changed.")
-            task.far = far
-
     def stop(self) -> bool:
         """Cancel the call that is shown; whether there was one that can be."""
         task = self._task

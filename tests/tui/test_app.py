@@ -327,7 +327,7 @@ def test_an_empty_project_says_what_to_do(folder: Path) -> None:
         app = TakebackApp(Project.open(str(folder)))
         async with app.run_test(size=(80, 24)) as pilot:
             driver = Driver(app, pilot)
-            await driver.until(lambda: "Connect an agent" in driver.text())
+            await driver.until(lambda: "Agents on this machine" in driver.text())
             await driver.press("ctrl+x", "u")
             await driver.until(lambda: "Nothing was changed" in driver.text())
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from takeback.engine import work
 from takeback.engine.model import Change, NotCaptured, Operation, PathChange, Session, Turn
 from takeback.engine.project import Project
 from takeback.tui import glyphs, session_rows
@@ -299,13 +300,15 @@ def test_one_damaged_store_hides_no_other(folder: Path) -> None:
     two_sessions(folder)
     other_projects(folder.parent)
     here = Project.open(str(folder))
-    reported: list[str] = []
+    told: list[tuple[int, int]] = []
     look = Elsewhere()
-    found, unread = look.look(here.data, here.root, safe, reported.append)
+    with work.using(None, lambda _, done, total: told.append((done, total))):
+        found, unread = look.look(here.data, here.root, safe)
     assert "proto" in [one.where.name for one in found]
     assert "project" not in [one.where.name for one in found]
     assert any("gone" in item.words and item.reason == "the folder is gone" for item in unread)
-    assert reported[0] == "0 of 3 projects"
+    assert any("broken" in item.words and item.reason for item in unread)
+    assert told[0] == (0, 4)
     first = found[0]
     with Project.open(first.where.root).turn("q2", "pi", "more") as recorded, recorded.edit("n"):
         Path(os.fsdecode(first.where.root), "n").write_text("1\n")

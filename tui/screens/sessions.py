@@ -24,6 +24,8 @@ from takeback.tui.widgets.row_list import Row, RowList, Span
 
 _AGE_EVERY = 20.0
 """Seconds after which "2m ago" is said anew."""
+_OTHERS_EVERY = 4.0
+"""Seconds between two looks at the other projects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,16 @@ class SessionsScreen(MainScreen):
 
     def on_mount(self) -> None:
         self.set_interval(_AGE_EVERY, self._age)
+        self.set_interval(_OTHERS_EVERY, self._others)
 
     def _age(self) -> None:
         """Say anew how long ago everything was."""
         if self.takeback.screen is self and self.takeback.desk.idle:
             self.takeback.prepare()
+
+    def _others(self) -> None:
+        if self._tb_all:
+            self._age()
 
     def on_resize(self) -> None:
         wide = self.has_class("-wide")
@@ -90,12 +97,7 @@ class SessionsScreen(MainScreen):
         unread: list[Unread] = []
         if every:
             project = self.takeback.project
-            others, unread = self._tb_elsewhere.look(
-                project.data,
-                project.root,
-                folder_words,
-                self.takeback.desk.report,
-            )
+            others, unread = self._tb_elsewhere.look(project.data, project.root, folder_words)
             found += others
         matching = session_rows.matching(found, words)
         rows = session_rows.rows(
