@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from takeback.engine import Project, Request
+from takeback.engine.errors import NothingToDo
 from takeback.engine.model import Change, Event, Plan, Turn
+from takeback.engine.record.snapshot import list_tree
 from takeback.engine.store.store import Store
 
 LINES = "".join(f"line {n}\n" for n in range(1, 21))
@@ -138,3 +140,26 @@ class Bed:
         """The one file of the store that matches."""
         (found,) = self.data.glob(f"projects/*/{pattern}")
         return found
+
+
+def shown(changes: dict[str, Change]) -> dict[str, tuple[str, str]]:
+    """For each changed path what stood there before and after, by kind."""
+    return {name: (change.before.kind, change.after.kind) for name, change in changes.items()}
+
+
+def captured(bed: Bed) -> set[str]:
+    """What the newest snapshot holds."""
+    store = bed.store()
+    trees = [str(record["tree"]) for record in store.lines("snapshots.jsonl")]
+    return set(map(os.fsdecode, list_tree(store, trees[-1])))
+
+
+def nothing_of_the_users_goes(bed: Bed, *names: str) -> None:
+    """An undo that takes everything leaves these files as they are."""
+    before = {name: bed.read(name) for name in names}
+    try:
+        bed.do(turn=str(bed.turns()[-1].n), selection="all", on_conflict="overwrite")
+    except NothingToDo:
+        pass
+    assert {name: bed.read(name) for name in names} == before
+    assert None not in before.values()
