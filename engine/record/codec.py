@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from takeback.engine.facts import ABSENT, DirChange, FileState, NotCaptured, PathChange
 from takeback.engine.store.objects import StoreError
+from takeback.engine.work import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def get_list(store: Store, value: Any) -> list[Any]:
         return value
     if not value:
         return []
+    check()  # A long one.
     try:
         with open(store.path(f"ledger/{value}"), "rb") as file:
             items = json.loads(zlib.decompress(file.read()))

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from takeback.engine.errors import NothingToDo
-from takeback.engine.model import Event, Outcome, Request
+from takeback.engine.model import Event, Outcome, Part, Request
 from takeback.engine.project import Project
 from takeback.engine.record.snapshot import list_tree
 from takeback.engine.store.objects import object_id
@@ -217,6 +217,43 @@ class Histories(RuleBasedStateMachine):
                 on_conflict="overwrite" if overwrite else "merge",
             )
         )
+
+    @precondition(lambda self: not self.open)
+    @rule(
+        picks=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=4),
+        everything=st.booleans(),
+        overwrite=st.booleans(),
+    )
+    def undo_of_a_marked_set(
+        self, picks: list[tuple[int, int]], everything: bool, overwrite: bool
+    ) -> None:
+        """Turns, and single files and calls of turns; a redo returns what it took."""
+        project = self.project()
+        turns = [turn for session in project.sessions() for turn in session.turns]
+        project.close()
+        if not turns:
+            return
+        parts = []
+        for at, which in picks:
+            turn = turns[at % len(turns)]
+            if which % 3 == 1 and turn.changes:
+                parts.append(Part(turn.id, turn.changes[which % len(turn.changes)].path))
+            elif which % 3 == 2 and turn.calls:
+                parts.append(Part(turn.id, call=turn.calls[which % len(turn.calls)].id))
+            else:
+                parts.append(Part(turn.id))
+        before = capture(self.root)
+        outcome = self._apply(
+            Request(
+                "undo",
+                parts=tuple(parts),
+                selection="all" if everything else None,
+                on_conflict="overwrite" if overwrite else "merge",
+            )
+        )
+        if outcome is not None and outcome.operation is not None:
+            self._apply(Request("redo", op=outcome.operation, on_conflict="overwrite"))
+        assert capture(self.root) == before
 
     @precondition(lambda self: not self.open)
     @rule()
