@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from takeback.engine import config as settings
 from takeback.engine import work
-from takeback.engine.agents.claude import interrupt
+from takeback.engine.agents import interrupt
 from takeback.engine.errors import (
     NothingToDo,
     SessionRunning,

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from takeback.engine.agents import hook
+from takeback.engine.agents import hook, interrupt
 from takeback.engine.agents.codex import events as codex
 from takeback.engine.agents.codex import rollout
 from takeback.engine.facts import Event
 from takeback.engine.model import Request, Turn
 from takeback.engine.project import Project
+from takeback.engine.record.openturn import OpenTurn
 from tests.agents.test_claude import BAD, JUNK, SHOP, WEIRD, changes, summary
 
 DATA = Path(__file__).parent / "data/codex"
@@ -321,6 +322,84 @@ def test_a_command_in_the_background_keeps_the_turn_open_until_it_is_over(
     (turn,) = replay.turns()
     assert turn.state == "complete" and not turn.background and turn.calls[0].state == "done"
     assert changes(turn) == {"late.txt": ("added", "during-call")}
+
+
+def test_a_command_that_ended_between_two_prompts_has_its_own_end(replay: Replay) -> None:
+    file = replay.sessions / "r.jsonl"
+    base = {
+        "session_id": "s", "cwd": str(replay.root), "turn_id": "k", "transcript_path": str(file),
+    }  # fmt: skip
+    call = {"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "make"}}
+    output = {"type": "function_call_output", "call_id": "c1", "output": rollout._GOES_ON.decode()}
+    file.write_text(entry("response_item", output))
+    replay.send({**base, "hook_event_name": "UserPromptSubmit", "prompt": "go"})
+    replay.send({**base, "hook_event_name": "PreToolUse", **call})
+    replay.send({**base, "hook_event_name": "Stop", "last_assistant_message": "It runs."})
+    (replay.root / "late.txt").write_text("late\n")
+    item = {"type": "CommandExecution", "id": "c1", "status": "failed", "exit_code": 2}
+    with file.open("a") as rest:
+        rest.write(entry("event_msg", {"type": "item_completed", "turn_id": "k", "item": item}))
+    replay.send({**base, "hook_event_name": "UserPromptSubmit", "turn_id": "l", "prompt": "now"})
+    one, two = replay.turns()
+    assert one.state == "complete" and one.calls[0].state == "failed"
+    assert changes(one) == {"late.txt": ("added", "during-call")}
+    assert two.prompt == "now" and two.calls == ()
+
+
+# --- A turn that is over without a hook -------------------------------------------------------
+
+STARTED = {"type": "task_started", "turn_id": "k"}
+ABORTED = {"type": "turn_aborted", "turn_id": "k", "reason": "interrupted"}
+ERROR = {"type": "task_complete", "turn_id": "k", "error": {"message": "no model"}}
+OTHER = {"type": "task_started", "turn_id": "l"}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([STARTED, ABORTED], True),
+        ([STARTED, ERROR], True),
+        ([ABORTED], True),
+        ([STARTED], False),
+        ([STARTED, {**ABORTED, "turn_id": "l"}], False),
+        ([STARTED, ABORTED, OTHER], False),
+        ([STARTED, {**ABORTED, "turn_id": ["k"]}], False),
+        ([{"type": "agent_message", "message": json.dumps(ABORTED)}], False),
+        ([], False),
+    ],
+)
+def test_what_a_rollout_says_of_a_turns_end(
+    tmp_path: Path, told: list[dict[str, Any]], expected: bool
+) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_text("".join(entry("event_msg", item) for item in told) + '{"torn')
+    turn = OpenTurn("s", "/p", "t", 1, "codex", "k", transcript=str(file))
+    assert interrupt.was_interrupted(turn) is expected
+    for field, value in (("agent", "x"), ("key", ""), ("transcript", "/none"), ("ended", True)):
+        other = OpenTurn("s", "/p", "t", 1, "codex", "k", transcript=str(file))
+        setattr(other, field, value)
+        assert not interrupt.was_interrupted(other)
+
+
+def test_undo_after_a_turn_that_ended_with_an_error(replay: Replay) -> None:
+    file = replay.sessions / "r.jsonl"
+    base = {
+        "session_id": "s", "cwd": str(replay.root), "turn_id": "k", "transcript_path": str(file),
+    }  # fmt: skip
+    patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch"
+    call = {"tool_name": "apply_patch", "tool_use_id": "c", "tool_input": {"command": patch}}
+    file.write_text(entry("event_msg", STARTED))
+    replay.send({**base, "hook_event_name": "UserPromptSubmit", "prompt": "go"})
+    replay.step({**base, "hook_event_name": "PreToolUse", **call})
+    replay.send({**base, "hook_event_name": "PostToolUse", **call})
+    assert replay.project().begin_command() == []
+    file.write_text(entry("event_msg", STARTED) + entry("event_msg", ERROR))
+    project = replay.project()
+    assert project.begin_command() == ["Turn 1 was closed: it was interrupted."]
+    (turn,) = replay.turns()
+    assert turn.state == "interrupted" and changes(turn) == {"new.txt": ("added", "tool-edit")}
+    project.apply(project.plan(Request("undo")))
+    assert not (replay.root / "new.txt").exists()
 
 
 def entry(kind: str, payload: dict[str, Any]) -> str:

@@ -58,7 +58,9 @@ READERS = frozenset(
 _AGENTS = ("collaboration", "multi_agent")
 """Tools that start subagents and wait for them are named after one of these spaces."""
 
-NEEDS_TURN = frozenset({"PreToolUse", "PostToolUse", "SubagentStop", "Stop"})
+NEEDS_TURN = frozenset(
+    {"UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop", "SessionEnd"}
+)
 """Events whose meaning depends on what the session has open."""
 
 _HEADER = re.compile(r"[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.*?)\s*$")
@@ -139,13 +141,15 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         return []
     if name == "UserPromptSubmit":
         prompt, transcript = _text(data.get("prompt")), _text(data.get("transcript_path"))
-        return [here.event("begin", prompt=prompt, transcript=transcript)]
+        begin = here.event("begin", prompt=prompt, transcript=transcript)
+        # What ran on after the turn before has an end of its own now.
+        return [*here.settled(open_calls)[0], begin]
     if name == "Stop":
         return here.stop(open_calls, running is not None)
     if name == "Interrupt":
         return [here.event("end", interrupted=True)]
     if name == "SessionEnd":
-        return [here.event("session-end")]
+        return [*here.settled(open_calls)[0], here.event("session-end")]
     return []
 
 
