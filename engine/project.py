@@ -349,23 +349,25 @@ class Project:
         return tuple(self._count(net.net(turns)))
 
     @_cancellable
-    def diff(self, changes: Sequence[Change], context: int = 3) -> bytes:
+    def diff(self, changes: Sequence[Change], context: int = 3, *, binary: bool = True) -> bytes:
         """A git patch of changes, as `git apply` takes it.
 
         Args:
             context: unchanged lines around each change.
+            binary: with the content of binary files; without it the patch is only for reading.
 
         Raises:
             TakebackError: the store lost what is needed.
         """
         items = [(c.path, git_entry(c.before), git_entry(c.after)) for c in changes]
-        return self._patch(items, context=context)
+        return self._patch(items, context=context, binary=binary)
 
     def _patch(
         self,
         items: Sequence[tuple[bytes, tuple[int, str] | None, tuple[int, str] | None]],
         extra: dict[str, bytes] | None = None,
         context: int = 3,
+        binary: bool = True,
     ) -> bytes:
         store = self._need_store()
         old = {path: entry for path, entry, _ in items if entry is not None}
@@ -375,8 +377,9 @@ class Project:
                 scratch.objects.write("blob", data)
             a, b = scratch.tree(old), scratch.tree(new)
             return scratch.git.run(
-                "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames",
-                "--no-ext-diff", "--no-textconv", "--no-color", f"-U{context}", a, b,
+                "diff-tree", "-r", "-p", *(["--binary"] if binary else []), "--full-index",
+                "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", f"-U{context}",
+                a, b,
             )  # fmt: skip
 
     @_cancellable

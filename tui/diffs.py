@@ -21,6 +21,8 @@ SIGNS: dict[Kind, str] = {"added": "+", "removed": "-", "same": " "}
 """The lines that are content, with the sign that stands before each."""
 LONGEST = 10_000
 """Characters of a line that are shown: nobody reads on in a minified file."""
+MOST = 16_000_000
+"""Bytes of a patch that are read: some hundred thousand lines."""
 TAB = 4
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -142,11 +144,17 @@ def shown(line: Line) -> str:
 
 
 def parse(patch: bytes) -> Diff:
-    """The lines of a git patch."""
+    """The lines of a git patch; one that nobody can read to its end is cut."""
+    left = len(patch) - MOST
+    if left > 0:
+        patch = patch[: patch.rfind(b"\n", 0, MOST) + 1]
     reader = _Reader()
-    for line in patch.split(b"\n"):
+    for line in patch.removesuffix(b"\n").split(b"\n"):
         reader.feed(line)
     reader.end()
+    if left > 0:
+        size = f"{left / 1_000_000:,.0f} MB"
+        reader.lines.append(Line("note", f"This is not the end: {size} more are not shown."))
     return _measured(Diff(reader.lines, reader.files, reader.hunks, patch))
 
 

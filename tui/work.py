@@ -231,7 +231,7 @@ class Desk:
             return
 
         def call() -> Message:
-            found = diffs.parse(self._project.diff(changes, context))
+            found = diffs.parse(self._project.diff(changes, context, binary=False))
             highlight.warm(file.name for file in found.files)
             return Diffed(number, found or diffs.note(*details))
 

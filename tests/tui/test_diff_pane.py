@@ -8,7 +8,7 @@ import pytest
 from textual import events
 
 from takeback.engine.project import Project
-from takeback.tui import keys
+from takeback.tui import diffs, keys
 from takeback.tui.screens.diff import DiffScreen
 from takeback.tui.screens.timeline import TimelineScreen
 from takeback.tui.widgets.diff_pane import DiffPane
@@ -40,6 +40,24 @@ def pane(app: Driver) -> DiffPane:
 
 def headline(app: Driver) -> str:
     return "".join(segment.text for segment in pane(app).render_line(0))
+
+
+def test_a_patch_for_reading_has_the_context_that_is_wanted_and_no_binary_data(
+    changed: Path,
+) -> None:
+    project = Project.open(str(changed))
+    with project.turn("s", "claude", "draw") as turn, turn.edit("pic"):
+        (changed / "pic").write_bytes(bytes(range(256)))
+    code, drawn = ([c for c in turn.changes if c.path in (b"code.py", b"pic")]
+                   for turn in project.sessions()[0].turns)  # fmt: skip
+    assert b"\n value_20 = 20\n" not in project.diff(code)
+    assert b"\n value_20 = 20\n" in project.diff(code, 20)
+    assert b"GIT binary patch" in project.diff(drawn)
+    assert b"GIT binary patch" not in project.diff(drawn, binary=False)
+    assert diffs.parse(project.diff(drawn, binary=False)).files[0].said == (
+        "new file, binary, not shown"
+    )
+    project.close()
 
 
 async def opened(app: Driver) -> None:
@@ -224,6 +242,7 @@ def test_side_by_side_in_a_narrow_pane_says_where_there_is_room(changed: Path) -
         await app.press("d")
         await app.until(lambda: pane(app).has_focus)
         await app.press("s")
+        assert "w wrap" in app.text().split("\n")[-1]
         await app.until(lambda: "d shows the diff over the whole screen" in app.text())
 
     play(changed, story, (120, 36))
@@ -235,3 +254,21 @@ def test_y_never_copies_where_it_means_yes() -> None:
             taken = {key.action for key in keys.of(*scopes) if "y" in key.keys.split(",")}
             assert len(taken) <= 1, name
     assert "copy" not in {scope for scopes in keys.SCREENS["undo"] for scope in scopes}
+
+
+def test_a_wrapped_line_is_selected_as_one(changed: Path) -> None:
+    async def story(app: Driver) -> None:
+        await opened(app)
+        await app.press("w")
+        await app.until(lambda: "the end" in app.text())
+        lines = app.text().split("\n")
+        row = next(y for y, line in enumerate(lines) if "the end" in line)
+        column = lines[row].index('"  # the end')
+        await app.pilot.mouse_down(offset=(column - 2, row - 1))
+        await app.pilot.hover(offset=(column + 12, row))
+        await app.pilot.mouse_up(offset=(column + 12, row))
+        await app.press("y")
+        assert app.app.clipboard == LONG[-len(app.app.clipboard) :]
+        assert app.app.clipboard.endswith('xxx"  # the end')
+
+    play(changed, story)

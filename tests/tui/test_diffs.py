@@ -179,6 +179,17 @@ def test_what_is_no_patch_is_no_failure(patch: bytes) -> None:
     assert diffs.parse(patch).files == []
 
 
+def test_a_patch_without_end_is_cut_at_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    patch = git([], [f"line {n}" for n in range(100)])
+    monkeypatch.setattr(diffs, "MOST", 500)
+    diff = diffs.parse(patch)
+    assert len(diff.patch) <= 500
+    assert diff[-2].kind == "added"
+    assert "not the end" in diff[-1].text
+    monkeypatch.setattr(diffs, "MOST", len(patch))
+    assert diffs.parse(patch)[-1].text == "line 99"
+
+
 def test_tabs_wide_and_long_lines() -> None:
     long = "x" * (diffs.LONGEST + 5)
     diff = diffs.parse(git(["\ta"], ["中\u202e", long]))

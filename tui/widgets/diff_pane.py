@@ -44,6 +44,7 @@ _HEAD = 1
 class DiffPane(ScrollView, can_focus=True):
     """Shows the lines of `takeback.tui.diffs`."""
 
+    keys_of: ClassVar[str] = "diff"
     COMPONENT_CLASSES: ClassVar[set[str]] = diff_paint.COMPONENTS
     DEFAULT_CSS = diff_paint.CSS
 
@@ -196,10 +197,16 @@ class DiffPane(ScrollView, can_focus=True):
             self._say(f"This is the {'last' if by > 0 else 'first'} {what}.")
 
     def on_focus(self) -> None:
-        self.refresh()
+        self._say_focus()
 
     def on_blur(self) -> None:
+        self._say_focus()
+
+    def _say_focus(self) -> None:
+        """Show it in the headline, and the keys that hold now."""
         self.refresh()
+        for line in self.screen.query("KeyLine"):
+            line.refresh()
 
     def on_click(self, event: events.Click) -> None:
         row = self.scroll_offset.y + event.y - _HEAD

@@ -110,9 +110,14 @@ class KeyLine(Widget):
         left = self.size.width - 1
         main = self._tb_screen in keys.MAIN
         common = [key for key in keys.of_screen(self._tb_screen) if key.scope == "common"]
-        scopes = ("diff", "copy") if self._tb_screen == "diff" else (self._tb_screen,)
-        own = [key for key in keys.of_screen(self._tb_screen) if key.scope in scopes]
-        own += [key for key in keys.of_screen(self._tb_screen) if key.scope in ("turns", "filter")]
+        scopes = dict.fromkeys((self._tb_screen, "turns", "filter"))
+        if getattr(self.screen.focused, "keys_of", "") == "diff":
+            main = False
+            # The keys that a plan waits for come first.
+            own_first = ("undo", "diff", "copy") if self._tb_screen == "undo" else ("diff", "copy")
+            scopes = dict.fromkeys((*own_first, self._tb_screen))
+        known = keys.of_screen(self._tb_screen)
+        own = [key for scope in scopes for key in known if key.scope == scope]
         for key in [*own, *common]:
             if not key.short or (not main and len(key.sequences[0]) > 1):
                 continue
