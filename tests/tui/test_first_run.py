@@ -92,11 +92,11 @@ def test_what_would_be_protected_and_what_not_and_why() -> None:
 def test_programs_of_other_agents_drop_out_once_they_can_be_connected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert "codex" in agents_here.others(lambda name: f"/bin/{name}")
+    assert "aider" in agents_here.others(lambda name: f"/bin/{name}")
     assert agents_here.others(lambda _: None) == ()
     monkeypatch.setattr(install, "setup", lambda name: type("S", (), {"PROGRAM": name}))
-    monkeypatch.setattr(install, "AGENTS", ("claude", "codex"))
-    assert "codex" not in agents_here.others(lambda name: f"/bin/{name}")
+    monkeypatch.setattr(install, "AGENTS", ("claude", "aider"))
+    assert "aider" not in agents_here.others(lambda name: f"/bin/{name}")
 
 
 # --- With keys -----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_programs_of_other_agents_drop_out_once_they_can_be_connected(
 def home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = folder.parent / "home"
     (made / "bin").mkdir(parents=True)
-    for name in ("claude", "codex"):
+    for name in ("claude", "aider"):
         (made / "bin" / name).write_text("#!/bin/sh\n")
         (made / "bin" / name).chmod(0o755)
     monkeypatch.setenv("HOME", str(made))
@@ -130,7 +130,7 @@ def test_an_agent_is_connected_and_its_first_turn_appears(
 
     async def story(app: Driver) -> None:
         assert not (folder.parent / "data").exists()
-        assert "takeback run -- codex" in app.text()
+        assert "takeback run -- aider" in app.text()
         await app.press("enter")
         await app.until(lambda: "y changes it so" in app.text())
         assert [row for row in app.rows() if row.startswith("+")] == [
