@@ -230,6 +230,9 @@ def load(folder: bytes) -> Themes:
         if got.theme is None:
             continue
         title = got.theme.name
+        if title == AUTO:
+            wrong.append(f"The theme file {shown} is not used: {AUTO!r} means the fitting theme.")
+            continue
         if title in own:
             wrong.append(
                 f"The theme {safe(title)!r} of {shown} is not used: {own[title]} has that name."

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.tui import chords, keymap, keys
+from takeback import themes
+from takeback.tui import chords, keymap, keys, theming
 from takeback.tui.glyphs import ASCII
 from takeback.tui.keys import Key
 from takeback.tui.screens.help import HelpScreen, help_rows
@@ -258,3 +259,12 @@ def test_every_action_that_a_sentence_names_is_there() -> None:
     }
     assert len(named) > 5
     assert {(name, id) for name, id in named if id not in known} == set()
+
+
+def test_the_files_in_the_readme_are_right() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+    theme, mine = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    assert theming.read(theme, "mine.toml").wrong == ()
+    assert keymap.read(mine, "keys.toml")[1] == ()
+    for name in themes.names():
+        assert f"`{name}`" in readme

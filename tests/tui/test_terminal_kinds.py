@@ -210,6 +210,27 @@ def test_a_dumb_terminal_gets_a_sentence_and_no_codes(tmp_path: Path) -> None:
         on.close()
 
 
+def test_no_screen_is_drawn_into_a_file_of_messages(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "takeback.tui.cli"],
+            cwd=recorded(tmp_path),
+            env=env_of(tmp_path),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            timeout=WAIT_S,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert done.stderr == b""
+        assert b"opens on a terminal only" in os.read(ours, 65536)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
 def test_another_size_is_drawn_at_once(tmp_path: Path) -> None:
     folder = recorded(tmp_path)
     env = {k: v for k, v in env_of(tmp_path).items() if k not in ("COLUMNS", "LINES")}

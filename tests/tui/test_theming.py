@@ -96,15 +96,17 @@ def test_the_users_theme_wins_over_a_shipped_one_and_that_is_said(tmp_path: Path
     (tmp_path / "b.toml").write_text('name = "nord"\n[colors]\nprimary = "#654321"\n')
     (tmp_path / "c.toml").write_bytes(b"\xff")
     (tmp_path / "d.toml").mkdir()
+    (tmp_path / "e.toml").write_text('name = "auto"\n[colors]\nprimary = "#654321"\n')
     (tmp_path / "no-theme.txt").write_text("x")
     found = theming.load(bytes(tmp_path))
     assert found.all["nord"].primary == "#123456"
     assert found.own == {"nord"}
     assert "a.toml takes the place of the shipped one" in found.notes[0]
-    assert [name in line for name, line in zip("bcd", found.wrong, strict=True)] == [True] * 3
+    assert [name in line for name, line in zip("bcde", found.wrong, strict=True)] == [True] * 4
     assert "a.toml has that name" in found.wrong[0]
     assert "UTF-8" in found.wrong[1]
     assert "cannot be read" in found.wrong[2]
+    assert "auto" not in found.all
 
 
 def test_without_a_folder_there_are_the_shipped_ones(tmp_path: Path) -> None:
