@@ -125,6 +125,7 @@ class TakebackApp(App[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(bool(terminals.too_small(*event.size)), too_small.CLASS)
+        self.set_class(event.size.height < too_small.LOW_LINES, too_small.LOW)
 
     def show_theme(self, name: str) -> None:
         """Show a theme, in the colours that the terminal has."""

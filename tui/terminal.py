@@ -9,7 +9,7 @@ from typing import Literal
 Colors = Literal["none", "16", "256", "full"]
 
 _SYSTEMS: dict[str, Colors] = {"standard": "16", "256": "256", "truecolor": "full"}
-LEAST = (30, 8)
+LEAST = (40, 10)
 """Columns and lines below which a screen would show nothing of use."""
 
 

@@ -266,13 +266,16 @@ def test_a_screen_without_room_says_so_and_does_nothing_unseen(folder: Path) -> 
         await driver.press("ctrl+x", "u")
         await driver.planned()
         assert "enter apply" in driver.text()
+        assert "enter: restores 1 file" in driver.text()
+        assert "Agent-edited" in driver.text()
 
     play(folder, story)
 
 
 def test_the_least_size_is_what_the_sentence_says() -> None:
     assert terminal.too_small(*terminal.LEAST) == ""
-    assert terminal.too_small(29, 8) == "Needs at least 30x8, this is 29x8."
+    assert terminal.too_small(39, 10) == "Needs at least 40x10, this is 39x10."
+    assert terminal.too_small(40, 9) == "Needs at least 40x10, this is 40x9."
 
 
 def test_a_terminal_as_it_is_drawn_on_by_default() -> None:

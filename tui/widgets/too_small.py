@@ -11,6 +11,11 @@ CLASS = "-too-small"
 """The app's class while there is no room."""
 
 
+LOW = "-low"
+"""The app's class while there are few lines: what stands below a list takes less of them."""
+LOW_LINES = 18
+
+
 class TooSmall(Widget):
     """Lies over all of a screen while the terminal is too small for it."""
 
