@@ -224,7 +224,7 @@ class Project:
             elif interrupt.was_interrupted(turn):
                 stopped.append(turn)
         if dead or stopped:
-            with store.lock:
+            with store.lock, work.held():
                 recorder = Recorder(store, self.config, self.place, self.snapshots)
                 recorder.close_gone([turn.turn for turn in stopped])
         said.extend(f"Turn {turn.n} was closed: its process is gone." for turn in dead)
@@ -233,8 +233,9 @@ class Project:
 
     def recover(self) -> list[str]:
         """Finish or roll back an operation that a crash left; sentences about what came of it."""
-        with work.held():
-            outcome = recovery.recover(self._need_store(), self.snapshots)
+        store = self._need_store()
+        with store.lock, work.held():
+            outcome = recovery.recover(store, self.snapshots)
         return [recovery.WORDS[outcome]] if outcome is not None else []
 
     def log(self) -> events.Log:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.engine import Project, Request, work
+from takeback.engine import Event, Project, Request, work
 from takeback.engine.errors import Exit
 from takeback.engine.model import Plan
 from takeback.engine.store import git
@@ -156,6 +156,23 @@ def test_nothing_is_cancelled_once_the_first_file_may_be_exchanged(
     assert edited.read("back") == "old\n"
     project.cancel = None
     assert edited.plan("redo").writes
+
+
+def test_a_turn_that_is_dead_is_closed_whole_before_the_next_chance_to_cancel(
+    edited: Bed,
+) -> None:
+    agent = subprocess.Popen(["sleep", "600"])
+    project = edited.project()
+    project.record(Event("begin", "dead", project.root, pid=agent.pid))
+    agent.kill()
+    agent.wait()
+    edited.write("made", "x\n")
+    cancel = Cancel()
+    cancel.set()
+    with work.using(cancel, None):
+        assert project.begin_command() == ["Turn 2 was closed: its process is gone."]
+    turn = edited.project().sessions()[-1].turns[-1]
+    assert (turn.state, [change.path for change in turn.changes]) == ("interrupted", [b"made"])
 
 
 @pytest.mark.parametrize("call", ["sessions", "diff", "net_changes", "next_undo"])

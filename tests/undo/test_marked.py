@@ -77,6 +77,26 @@ def test_a_redo_returns_the_whole_set(three: Bed) -> None:
     assert plan.writes and plan.asks == ()
 
 
+def test_a_redo_finds_a_set_by_any_of_its_sessions(three: Bed) -> None:
+    before = tree(three.root)
+    three.do(parts=(Part("1"), Part("2")))
+    three.do(parts=(Part("3"),))
+    assert three.plan("redo", session="other").target.startswith("undo of 2 turns: 1, 2")
+    project = three.project()
+    project.record(Event("begin", "other", project.root))
+    project.record(
+        Event("tool-begin", "other", project.root, call="c", tool="Bash", call_kind="shell")
+    )
+    with pytest.raises(SessionRunning):
+        three.plan("redo", session="s", op=project.operations()[0].id)
+    project.record(Event("tool-end", "other", project.root, call="c"))
+    project.record(Event("end", "other", project.root))
+    plan = three.do("redo", op=project.operations()[0].id)
+    assert "The session began turn 4 after the undo." in plan.asks
+    three.do("redo")
+    assert tree(three.root) == before
+
+
 def test_single_files_and_calls_leave_the_rest_of_their_turn(three: Bed) -> None:
     found = turns_of(three.project())
     call = found[3].calls[1]
