@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from takeback.engine.record.look import Look
-from takeback.tui import present
+from takeback.tui import keys, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, joined, safe
 from takeback.tui.upkeep_lines import size
@@ -80,12 +80,14 @@ def next_words(found: Found) -> str:
         return f"No snapshot is taken here: {safe(found.refused)}. Go to a project's folder."
     ready = [one for one in found.agents if one.connected and not one.wrong]
     if found.sessions:
-        return f"{counted(found.sessions, 'session')} recorded here. esc goes back."
+        back = keys.words("{common.go_back} goes back.")
+        return f"{counted(found.sessions, 'session')} recorded here. {back}"
     if ready:
         named = " or ".join(one.program for one in ready)
         return f"Start {named} here and give it a prompt; its turns appear by themselves."
     if any(one.there for one in found.agents):
-        return "Connect an agent with enter: what it changes in files is then recorded here."
+        how = keys.words("Connect an agent with {first_run.open}:")
+        return f"{how} what it changes in files is then recorded here."
     if found.others:
         return f"Record with: takeback run -- {found.others[0]}"
     return "Start any agent with: takeback run -- COMMAND"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from takeback.engine.model import Change, Operation, PathChange, Session, Turn
 from takeback.engine.undo.upcoming import Upcoming
-from takeback.tui import present
+from takeback.tui import keys, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.session_rows import title_of
 from takeback.tui.text import counted, first_line, quoted, safe
@@ -15,10 +15,10 @@ from takeback.tui.timeline_rows import day
 from takeback.tui.widgets.row_list import Role, Row, Span
 
 EMPTY = (
-    "No operation was applied yet. ctrl+x u takes back the last turn; "
+    "No operation was applied yet. {common.undo} takes back the last turn; "
     "whatever is done is listed here, and can be reversed from here."
 )
-NOTHING_MATCHES = "No operation matches. esc clears the filter."
+NOTHING_MATCHES = "No operation matches. {common.go_back} clears the filter."
 
 
 def by_id(sessions: Iterable[Session]) -> dict[str, Turn]:
@@ -101,7 +101,7 @@ def rows(
         )
         found.append(Row(f"operation:{one.id}", lead, cells, head=True))
     if not found:
-        said = NOTHING_MATCHES if operations else EMPTY
+        said = keys.words(NOTHING_MATCHES if operations else EMPTY)
         found.append(Row("empty", (Span(said, "muted"),), still=True))
     return found
 

@@ -14,7 +14,7 @@ from typing import Literal
 from takeback.engine.facts import HARMLESS_REASONS
 from takeback.engine.model import Call, Change, Session, Step, Turn
 from takeback.engine.timeline.timeline import pick
-from takeback.tui import conversation, present
+from takeback.tui import conversation, keys, present
 from takeback.tui.conversation import Spans
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, safe
@@ -336,7 +336,8 @@ def _more(turn: Turn, hidden: Sequence[Piece], view: View) -> Entry:
     words = [counted(calls, "more call")] if calls else []
     words += [counted(answers, "answer")] if answers else []
     words += [counted(files, "file")] if files else []
-    lead = (Span(f"{view.glyphs.folded} {', '.join(words)}", "muted"), Span("  (enter)", "muted"))
+    more = keys.words("({turns.open})")
+    lead = (Span(f"{view.glyphs.folded} {', '.join(words)}", "muted"), Span(f"  {more}", "muted"))
     fold = f"turn:{turn.id}"
     return Entry(Row(f"more:{turn.id}", lead, indent=1), "more", turn, fold=fold)
 

@@ -11,7 +11,7 @@ import pytest
 from takeback.engine import Project, Request
 from takeback.engine.model import Operation, Session
 from takeback.engine.undo.upcoming import Upcoming
-from takeback.tui import history_rows
+from takeback.tui import history_rows, keys
 from takeback.tui.glyphs import ASCII, UNICODE
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.row_list import Row
@@ -89,7 +89,7 @@ def test_the_filter_looks_at_kind_target_and_files(worked: Bed, words: str, numb
     rows = history_rows.rows(operations, sessions, UNICODE, time.time_ns(), words)
     assert sum(row.key.startswith("operation:") for row in rows) == number
     if not number:
-        assert texts(rows) == [history_rows.NOTHING_MATCHES]
+        assert texts(rows) == [keys.words(history_rows.NOTHING_MATCHES)]
 
 
 def test_without_operations_it_says_how_there_will_be_some() -> None:

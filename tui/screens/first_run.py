@@ -20,7 +20,7 @@ from takeback.engine.agents import install
 from takeback.engine.agents.files import FileEdit, Level
 from takeback.engine.record.look import look
 from takeback.engine.store import paths
-from takeback.tui import agents_here, first_run, verbs_agents
+from takeback.tui import agents_here, first_run, keys, verbs_agents
 from takeback.tui.failures import as_error
 from takeback.tui.first_run import Counted, Found
 from takeback.tui.messages import Record
@@ -182,7 +182,7 @@ class FirstRunScreen(MainScreen):
                 with work.using(cancel, progress):
                     found = Counted(look(project.place, project.config, project.data))
             except work.Cancelled:
-                found = Counted(failed="the count was cancelled. enter counts again.")
+                found = Counted(failed=keys.words(_CANCELLED))
             except Exception as error:
                 found = Counted(failed=safe(as_error(error).message))
             self.post_message(Looked(number, found))
@@ -216,7 +216,7 @@ class FirstRunScreen(MainScreen):
     def action_open(self) -> None:
         kind, _ = self._row
         if self._tb_plan is not None:
-            self.say(_ASKS, True)
+            self.say(keys.words(f"This asks first: {_AGREE}"), True)
         elif kind == "demo":
             self.action_demo()
         elif kind == "count":
@@ -257,7 +257,7 @@ class FirstRunScreen(MainScreen):
     def _agent(self) -> str:
         """The agent of the row, or "" after saying why there is none."""
         if self._tb_plan is not None:
-            self.say(_ASKS, True)
+            self.say(keys.words(f"This asks first: {_AGREE}"), True)
             return ""
         kind, name = self._row
         if kind == "agent":
@@ -296,7 +296,7 @@ class FirstRunScreen(MainScreen):
             return
         self._tb_plan = message.plan
         self._draw("plan")
-        self.say("y changes it so, esc leaves everything as it is.", True)
+        self.say(keys.words(_AGREE), True)
 
     def action_agree(self) -> None:
         plan = self._tb_plan
@@ -359,4 +359,5 @@ class FirstRunScreen(MainScreen):
             self.say(safe(message.text), True)
 
 
-_ASKS = "This asks first: y changes it so, esc leaves everything as it is."
+_AGREE = "{first_run.agree} changes it so, {common.go_back} leaves everything as it is."
+_CANCELLED = "the count was cancelled. {first_run.open} counts again."

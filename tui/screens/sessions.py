@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from takeback.engine.model import OperationKind, Request
-from takeback.tui import session_rows
+from takeback.tui import keys, session_rows
 from takeback.tui.elsewhere import Elsewhere
 from takeback.tui.messages import Record
 from takeback.tui.screens.base import STATUS
@@ -176,7 +176,8 @@ class SessionsScreen(MainScreen):
         if one is None:
             return
         if one.where.root != self.takeback.project.root:
-            self.say("This session is of another project: enter opens it, then undo.", True)
+            elsewhere = "This session is of another project: {sessions.open} opens it, then undo."
+            self.say(keys.words(elsewhere), True)
         else:
             self.takeback.open_plan(Request(kind, session=one.session.id))
 
