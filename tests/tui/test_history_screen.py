@@ -93,7 +93,7 @@ def test_the_filter_looks_at_kind_target_and_files(worked: Bed, words: str, numb
 
 
 def test_without_operations_it_says_how_there_will_be_some() -> None:
-    assert texts(history_rows.rows((), (), UNICODE, 0)) == [history_rows.EMPTY]
+    assert texts(history_rows.rows((), (), UNICODE, 0)) == [keys.words(history_rows.EMPTY)]
 
 
 def test_details_list_each_file_with_what_happened(worked: Bed) -> None:
