@@ -112,10 +112,12 @@ def ranged(marks: Marks, rows: Sequence[Entry], after: Entry | None = None) -> d
     return out
 
 
-def shown(marks: Marks, entries: Iterable[Entry]) -> frozenset[str]:
-    """The keys of all rows that are marked, themselves or by what they belong to."""
+def shown(marks: Marks, entries: Sequence[Entry]) -> frozenset[str]:
+    """The keys of the rows that are marked, themselves or by what they belong to or hide."""
     if not marks:
         return frozenset()
+    seen = {entry.row.key for entry in entries}
+    hiding = {part.turn for key, part in marks.items() if key not in seen}
     out = set()
     for entry in entries:
         turn = entry.turn
@@ -123,7 +125,8 @@ def shown(marks: Marks, entries: Iterable[Entry]) -> frozenset[str]:
             continue
         key = entry.row.key
         by_call = entry.call is not None and call_key(turn, entry.call.id) in marks
-        if key in marks or by_call or turn_key(turn) in marks:
+        hides = key == f"more:{turn.id}" and turn.id in hiding
+        if key in marks or by_call or hides or turn_key(turn) in marks:
             out.add(key)
     return frozenset(out)
 

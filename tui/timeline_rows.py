@@ -369,7 +369,8 @@ def _answer(turn: Turn, step: Step, branch: str, last: bool, view: View) -> Iter
         words = f"  {glyphs.more} {counted(hidden, 'more line')}"
         lines[-1] = (*cut(lines[-1], room - cell_len(words), glyphs.more), Span(words, "muted"))
     elif len(lines) <= _FOLDED_LINES + 1:
-        fold = ""
+        # There is nothing to fold but the turn.
+        fold = f"turn:{turn.id}"
     for at, line in enumerate(lines):
         edge = branch if not at else " " if last else glyphs.bar
         yield _said(turn, step, at, Span(f"{edge} ", "muted"), line, fold)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from takeback.engine.model import Session, Turn
+from takeback.engine.undo.upcoming import Upcoming
 from takeback.tui import conversation, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, joined, safe
@@ -74,26 +75,55 @@ def counts(session: Session) -> Counts:
     return Counts(len(session.turns), steps, len(paths), len(agent), len(paths) - len(agent))
 
 
-def headline(session: Session, found: Counts, glyphs: Glyphs) -> list[str]:
-    """A session in a few words: what it is, how much it holds, its state."""
-    parts = [first_line(session.title, 60) or f"Session {safe(session.id)}", safe(session.agent)]
-    parts += [counted(found.turns, "turn"), counted(found.steps, "step")]
-    parts += [counted(found.files, "file")]
-    parts += [f"{glyphs.agent} {found.agent} agent"] if found.agent else []
-    parts += [f"{glyphs.unknown} {found.unknown} unknown"] if found.unknown else []
+def headline(session: Session, found: Counts, glyphs: Glyphs) -> list[tuple[str, int]]:
+    """A session in a few words, and which of them can be left out first: the highest number."""
     state = present.STATES[session.state]
-    parts += [f"{glyphs.running} {state}" if session.state == "running" else state]
-    return [part for part in parts if part]
+    parts = [
+        (first_line(session.title, 60) or f"Session {safe(session.id)}", 0),
+        (safe(session.agent), 5),
+        (counted(found.turns, "turn"), 2),
+        (counted(found.steps, "step"), 4),
+        (counted(found.files, "file"), 2),
+        (f"{glyphs.agent} {found.agent} agent" if found.agent else "", 4),
+        (f"{glyphs.unknown} {found.unknown} unknown" if found.unknown else "", 3),
+        (f"{glyphs.running} {state}" if session.state == "running" else state, 1),
+    ]
+    return [(text, rank) for text, rank in parts if text]
 
 
-def fitted(parts: Sequence[str], width: int) -> str:
-    """Parts of a headline that fit, the first one shortened first."""
-    rest = "  ".join(parts[1:])
-    first = parts[0] if parts else ""
-    room = max(12, width - cell_len(rest) - 2)
-    if cell_len(first) > room:
-        first = fit(first, room).rstrip()
-    return "  ".join(part for part in (first, rest) if part)
+_LEAST_TITLE = 24
+
+
+def fitted(parts: Sequence[tuple[str, int]], width: int) -> str:
+    """The parts of a headline that fit; the first one is shortened at last."""
+    left = list(parts)
+
+    def taken() -> int:
+        first = min(cell_len(left[0][0]), _LEAST_TITLE) if left else 0
+        return first + sum(cell_len(text) + 2 for text, _ in left[1:])
+
+    while len(left) > 1 and taken() > width:
+        left.remove(max(left[1:], key=lambda part: part[1]))
+    rest = "".join(f"  {text}" for text, _ in left[1:])
+    first = left[0][0] if left else ""
+    room = max(0, width - cell_len(rest))
+    return (first if cell_len(first) <= room else fit(first, room).rstrip()) + rest
+
+
+def next_words(undo: Upcoming | None, redo: Upcoming | None) -> str:
+    """What undo and redo would take next: ``next undo: turn 8, 1 file``."""
+    said = [f"next undo: {_upcoming(undo)}"] if undo is not None else []
+    said += [f"next redo: {_upcoming(redo)}"] if redo is not None else []
+    return "   ".join(said)
+
+
+def _upcoming(found: Upcoming) -> str:
+    target = safe(found.target.removeprefix("undo of "))
+    if found.running:
+        return f"{target}, which still runs"
+    if found.stopped:
+        return f"{target}, which asks: unknown origin only"
+    return f"{target}, {counted(found.files, 'file')}"
 
 
 def _about(turn: Turn) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 from takeback.engine.project import Project
 
-LINES = [f"line {number}\n" for number in range(1, 41)]
+LINES = [f"line {number}\n" for number in range(1, 61)]
 PLAN = """I will move **checkout** to the new tax API.
 
 1. wire `api/client.py`
@@ -70,7 +69,7 @@ class Agent:
         with self.project.turn("s", "claude", "use Decimal everywhere") as turn:
             for number in range(1, 15):
                 with turn.edit("checkout/tax.py"):
-                    text = changed(number, f"decimal {number}", self.read("checkout/tax.py"))
+                    text = changed(4 * number, f"decimal {number}", self.read("checkout/tax.py"))
                     self.write("checkout/tax.py", text)
                 turn.step()
         with self.project.turn("s", "claude", "add tests for EU rates") as turn:
@@ -82,7 +81,7 @@ class Agent:
         with self.project.turn("s", "claude", LONG_PROMPT) as turn:
             turn.step("I delete it now.")
             with turn.edit("checkout/tax.py"):
-                self.write("checkout/tax.py", changed(38, "no table", self.read("checkout/tax.py")))
+                self.write("checkout/tax.py", changed(60, "no table", self.read("checkout/tax.py")))
             with turn.edit("checkout/old_tax.py"):
                 (self.folder / "checkout/old_tax.py").unlink()
             turn.step()
@@ -96,14 +95,16 @@ class Agent:
 
 
 class Recorded:
-    """The folder of that session and its store, put back as they were for each test."""
+    """The folder of that session and its store, put back as they were for each test.
+
+    The environment must lead to `data` below the base.
+    """
 
     def __init__(self, base: Path) -> None:
         self.folder = base / "project"
         self.data = base / "data"
         self._kept = base / "kept"
         self.folder.mkdir()
-        os.environ["TAKEBACK_DATA_DIR"] = str(self.data)
         Agent(self.folder).record()
         for name in ("project", "data"):
             shutil.copytree(base / name, self._kept / name, symlinks=True)

@@ -354,6 +354,9 @@ def test_a_session_in_a_line() -> None:
     of = session(turn(2, EDIT), turn(1, EDIT, changes=[gen], state="running"), title="Tax")
     counts = timeline_words.counts(of)
     parts = timeline_words.headline(of, counts, UNICODE)
-    said = "  ".join(parts)
+    said = timeline_words.fitted(parts, 99)
     assert said == "Tax  claude  2 turns  2 steps  2 files  ● 1 agent  ◐ 1 unknown  ● running"
-    assert timeline_words.fitted(["a very long title", "9 turns"], 22) == "a very long…  9 turns"
+    assert timeline_words.fitted(parts, 40) == "Tax  2 turns  2 files  ● running"
+    assert timeline_words.fitted(parts, 20) == "Tax  ● running"
+    long = [("a title that is much too long", 0), ("9 turns", 1)]
+    assert timeline_words.fitted(long, 34) == "a title that is much too…  9 turns"

@@ -9,6 +9,7 @@ from typing import cast
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 
 from takeback.engine.model import Change, Part, Session, Turn
 from takeback.engine.timeline.later import later_edits
@@ -29,6 +30,9 @@ from takeback.tui.widgets.row_list import Listing, RowList, listing
 _NEXT = "Connect an agent with 'takeback install AGENT', or record with 'takeback run -- COMMAND'."
 _SHARES = (30, 40, 50, 60, 70)
 """What the list can have of the width, in percent."""
+_RANGE = "A range begins here: go to its end and press {turns.range} again."
+_MARKED = "{timeline.undo_here} undo, {common.go_back} clear."
+_STOPPED = "Nothing moves the cursor now. {turns.follow} follows again."
 _TURNED = {None: "Folded as usual.", True: "Everything is unfolded.", False: "Folded to headings."}
 
 
@@ -56,8 +60,11 @@ class Shown:
         self.rows = listing([entry.row for entry in self.entries])
 
 
-_RANGE = "A range begins here: go to its end and press {turns.range} again."
-_MARKED = "{timeline.undo_here} undo, {common.go_back} clear."
+@dataclass
+class Next(Message):
+    """What undo and redo would take next, in words."""
+
+    words: str
 
 
 class TimelineScreen(MainScreen):
@@ -74,11 +81,15 @@ class TimelineScreen(MainScreen):
         self._tb_width = 76
         self._tb_marks: dict[str, Part] = {}
         self._tb_anchor = ""
+        self._tb_turn = ""
         self._tb_follows = True
         self._tb_filling = False
         self._tb_share = 50
         self._tb_beside: object = None
         self._tb_filtered = ""
+        self._tb_next = ""
+        self._tb_said = ""
+        self._tb_next_of: Record | None = None
 
     def compose(self) -> ComposeResult:
         yield self.head()
@@ -154,8 +165,10 @@ class TimelineScreen(MainScreen):
             self.query_one("#diff", DiffPane).show(diffs.note(NOTHING_RECORDED, _NEXT, hint))
             self.say(f"{NOTHING_RECORDED} {_NEXT} {hint}")
             return
-        if before is None or before.session.id != shown.session.id:
+        other = before is None or before.session.id != shown.session.id
+        if other:
             self._tb_marks, self._tb_anchor = {}, ""
+            self._tb_follows = shown.session.turns[-1].id == shown.newest.id
         self._tb_marks = marks.standing(self._tb_marks, shown.turns)
         self._keep_open(before, shown)
         self._tb_shown = shown
@@ -167,11 +180,37 @@ class TimelineScreen(MainScreen):
         ):
             self._again()
         else:
-            self._fill()
+            self._fill(f"turn:{shown.session.turns[-1].id}" if other else "")
+        self._look_ahead()
         if view.words != self._tb_filtered:
             self._tb_filtered = view.words
             hits = sum(entry.hit for entry in shown.entries)
             self.say(f"{counted(hits, 'line')} found." if view.words else "")
+
+    def _look_ahead(self) -> None:
+        """Ask what undo and redo would take next, once for each record."""
+        app, record = self.takeback, self.takeback.record
+        if record is None or record.partial or record is self._tb_next_of:
+            return
+        self._tb_next_of = record
+
+        def call() -> Message:
+            return Next(timeline_words.next_words(*app.project.next_targets()))
+
+        app.desk.call(
+            self, "Reading", call, lambda _: Next(""), stale=lambda: record is not app.record
+        )
+
+    def on_next(self, message: Next) -> None:
+        message.stop()
+        self._tb_next = message.words
+        if not self._tb_said and self.stands:
+            self.say("")
+
+    def say(self, text: str, warning: bool = False) -> None:
+        """Show a sentence; without one, what undo and redo would take next."""
+        self._tb_said = text
+        super().say(text or self._tb_next, warning and bool(text))
 
     def _keep_open(self, before: Shown | None, shown: Shown) -> None:
         """A turn that is read stays as it is when a newer one begins."""
@@ -203,8 +242,18 @@ class TimelineScreen(MainScreen):
             return
         self.rows.mark(marks.shown(self._tb_marks, shown.entries))
         self._tb_filling = True
-        self.rows.fill(shown.rows, at or (self._newest_row() if self._tb_follows else ""))
+        follows = self._tb_follows and (not at or shown.newest.state == "running")
+        at = (self._newest_row() if follows else "") or at
+        self.rows.fill(shown.rows, at or self._nearest())
         self._about()
+
+    def _nearest(self) -> str:
+        """The row in the place of one that is no longer there: what hides it, or its heading."""
+        shown, row, turn = self._tb_shown, self.rows.current, self._tb_turn
+        if shown is None or row is None or row.key in shown.rows.places:
+            return ""
+        keys = (f"more:{turn}", f"turn:{turn}")
+        return next((key for key in keys if key in shown.rows.places), "")
 
     def _newest_row(self) -> str:
         """Where one stands who follows: at the last part of a running turn, or on the heading."""
@@ -239,6 +288,9 @@ class TimelineScreen(MainScreen):
             self._tb_filling = False
         else:
             self._moved()
+        entry = self.current
+        if entry is not None and entry.turn is not None:
+            self._tb_turn = entry.turn.id
         self._beside()
 
     def _moved(self) -> None:
@@ -273,10 +325,11 @@ class TimelineScreen(MainScreen):
             return ""
         running = shown.newest.state == "running"
         if self._tb_follows:
-            return "follows the agent (F stops)" if running else ""
+            return keys.words("follows the agent ({turns.follow} stops)") if running else ""
         if shown.newest.session != shown.session.id:
-            return f"turn {shown.newest.n} is newer: F goes there" if running else ""
-        return "F follows again" if running else ""
+            said = f"turn {shown.newest.n} is newer: {{turns.follow}} goes there"
+            return keys.words(said) if running else ""
+        return keys.words("{turns.follow} follows again") if running else ""
 
     def _beside(self) -> None:
         """Say what the row is, and show its difference where there is room beside the list."""
@@ -329,7 +382,7 @@ class TimelineScreen(MainScreen):
         if is_open:
             # What folded up is gone: its first line takes the cursor.
             at = f"turn:{turn.id}" if entry.fold.startswith("turn:") else ""
-            at = f"{entry.fold}:0" if entry.kind == "text" else at
+            at = f"{entry.fold}:0" if entry.fold.startswith("text:") else at
             at = entry.fold if entry.kind == "prompt" else at
         self._unfold_to(turn, entry, at, not is_open)
 
@@ -357,7 +410,7 @@ class TimelineScreen(MainScreen):
     def action_open(self) -> None:
         """Unfold what is folded, else show the diff."""
         entry = self.current
-        if entry is not None and (entry.kind == "more" or (entry.kind == "text" and entry.fold)):
+        if entry is not None and (entry.kind == "more" or entry.fold.startswith("text:")):
             self.action_fold()
         else:
             self.action_diff()
@@ -390,9 +443,7 @@ class TimelineScreen(MainScreen):
         places = shown.rows.places
         if self._tb_anchor not in places:
             self._tb_anchor = entry.row.key
-            self.say(
-                keys.words("A range begins here: go to its end and press {turns.range} again.")
-            )
+            self.say(keys.words(_RANGE))
             return
         first, last = sorted((places[self._tb_anchor], places[entry.row.key]))
         after = shown.entries[last + 1] if last + 1 < len(shown.entries) else None
@@ -417,7 +468,7 @@ class TimelineScreen(MainScreen):
         newest = shown.session.turns[-1].id == shown.newest.id
         if self._tb_follows and newest:
             self._tb_follows = False
-            self.say("Nothing moves the cursor now. F follows again.")
+            self.say(keys.words(_STOPPED))
         else:
             self._tb_follows = True
             if not newest:

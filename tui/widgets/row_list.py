@@ -27,7 +27,7 @@ Role = Literal[
 ]  # fmt: skip
 Box = Literal["", "on", "some", "off"]
 _BOXES = {"": "", "on": "[x] ", "some": "[-] ", "off": "[ ] "}
-_LEAST_LEAD = 26
+_LEAST_LEAD = 22
 
 
 @dataclass(frozen=True, slots=True)
