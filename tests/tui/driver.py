@@ -66,7 +66,8 @@ class Driver:
         """The screen as the terminal shows it."""
         width, height = self.app.size
         lines = self.app.screen._compositor.render_strips()
-        return "\n".join("".join(s.text for s in lines[y])[:width].rstrip() for y in range(height))
+        # A screen that was opened just now has no lines yet.
+        return "\n".join("".join(s.text for s in line)[:width].rstrip() for line in lines[:height])
 
 
 def play(
