@@ -292,6 +292,11 @@ def get(config: Config, key: str) -> Any:
     return getattr(config, check_name)
 
 
+def choices(key: str) -> tuple[str, ...]:
+    """The values that a setting may have, where these are few; else none."""
+    return _CHOICES.get(key, ())
+
+
 def names() -> tuple[str, ...]:
     """The names of all settings."""
     return _NAMES

@@ -289,15 +289,19 @@ class TakebackApp(App[None]):
         self._tb_said += [text for text in said if text]
 
     def use_settings(self) -> None:
-        """Show the theme and the signs that the settings name now."""
-        name, said = theming.chosen(self.project.config.theme, self.themes.all, self.terminal)
+        """Show the theme, the signs and the keys that the settings name now."""
+        config = self.project.config
+        self.theme_setting = config.theme
+        name, said = theming.chosen(config.theme, self.themes.all, self.terminal)
         if name != self.theme:
             self.show_theme(name)
-        self.later(said)
-        signs = glyphs.named(self.project.config.glyphs, self.terminal.unicode)
+        signs = glyphs.named(config.glyphs, self.terminal.unicode)
+        table, wrong = keymap.load(config_dir(), config.keys)
+        keys.use(table, signs)
+        self._tb_tries.clear()
+        self.later(said, *wrong)
         if signs != self.glyphs:
             self.glyphs = signs
-            keys.use(keys.table(), signs)
             for name in screens.MAIN:
                 if self.is_screen_installed(name) and isinstance(
                     screen := self._installed_screens[name], MainScreen

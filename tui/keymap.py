@@ -35,6 +35,11 @@ _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+[": "escape", "ctrl+h": "back
 """Keys that a terminal sends as another one."""
 
 
+def path_of(folder: bytes, named: str = "") -> bytes:
+    """The user's file of keys, see `load`."""
+    return os.path.join(folder, os.fsencode(os.path.expanduser(named)) or FILE)
+
+
 def load(folder: bytes, named: str = "") -> tuple[tuple[Key, ...], tuple[str, ...]]:
     """The table with the user's keys, and what does not count in the file.
 
@@ -42,7 +47,7 @@ def load(folder: bytes, named: str = "") -> tuple[tuple[Key, ...], tuple[str, ..
         folder: that of the settings.
         named: another file, from the setting ``keys``; relative to that folder.
     """
-    path = os.path.join(folder, os.fsencode(os.path.expanduser(named)) or FILE)
+    path = path_of(folder, named)
     shown = safe(path)
     try:
         data = read_bytes(path)

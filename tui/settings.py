@@ -8,7 +8,7 @@ import re
 import tomllib
 from typing import Any
 
-from takeback.engine.config import user_file
+from takeback.engine.config import read_bytes, user_file
 from takeback.engine.errors import UsageError
 
 Value = str | int | bool | tuple[str, ...]
@@ -110,6 +110,15 @@ def save(key: str, value: Value) -> bool:
         make_private(folder)
     write_file(path, new.encode(), durable=True)
     return True
+
+
+def set_in(path: bytes) -> dict[str, Any]:
+    """What a settings file sets; nothing where there is none or it cannot be used."""
+    try:
+        data = read_bytes(path)
+        return tomllib.loads(data.decode("utf-8")) if data is not None else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
 
 
 def _plain(value: Value) -> Any:

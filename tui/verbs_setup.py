@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from takeback.engine import config as engine_config
@@ -68,12 +69,19 @@ def _show_all(project: Project, out: Output) -> int:
     return Exit.DONE
 
 
-def _checked(key: str, text: str) -> Any:
+def checked(key: str, text: str) -> Any:
     """A typed value in the form that the setting has.
 
     Raises:
         UsageError: it does not fit the setting.
     """
+    value = _fitting(key, text)
+    if key == "theme":
+        _known_theme(value)
+    return value
+
+
+def _fitting(key: str, text: str) -> Any:
     value = settings.parse(text)
     try:
         return engine_config.check(key, value)
@@ -104,14 +112,12 @@ def _known_theme(name: str) -> None:
 
 
 def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
-    value = _checked(key, args.places[1])
-    if key == "theme":
-        _known_theme(value)
+    value = checked(key, args.places[1])
     current = engine_config.get(engine_config.load(None, project.data), key)
     document = {"key": key, "value": _plain(value), "before": _plain(current)}
     shown = f"{key} = {safe(settings.written(value))}"
     if engine_config.loosens(key, value, current) and not args.flag("--yes"):
-        out.note(f"takeback: {shown} changes what is protected (now {settings.written(current)}).")
+        out.note(f"takeback: {loosened_words(key, value, current)}")
         if not out.ask("Change it?"):
             out.note("takeback: Nothing was changed. Say --yes to change it.")
             if out.json:
@@ -120,6 +126,17 @@ def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
     written = settings.save(key, value)
     out.answer({**document, "changed": written}, [shown])
     return Exit.DONE
+
+
+def loosened_words(key: str, value: Any, current: Any) -> str:
+    """What has to be agreed to before a value that protects less is written."""
+    shown = f"{key} = {safe(settings.written(value))}"
+    return f"{shown} changes what is protected (now {safe(settings.written(current))})."
+
+
+def approved_words(names: Sequence[str]) -> str:
+    """What is said once a project's file is approved."""
+    return f"Approved .takeback.toml, which sets {safe(', '.join(names)) or 'nothing'}."
 
 
 def _approve(project: Project, args: Arguments, out: Output) -> int:
@@ -133,8 +150,7 @@ def _approve(project: Project, args: Arguments, out: Output) -> int:
                 out.document({"approved": []})
             return Exit.DECIDE
     approved = engine_config.approve(project.root, project.data)
-    lines = [f"Approved .takeback.toml, which sets {safe(', '.join(approved)) or 'nothing'}."]
-    out.answer({"approved": approved}, lines)
+    out.answer({"approved": approved}, [approved_words(approved)])
     return Exit.DONE
 
 
