@@ -141,6 +141,19 @@ def test_hooks_below_others_have_their_own_place(p: Place) -> None:
     assert "approval" in p.problems()[0]
 
 
+def test_an_approval_goes_by_the_name_that_codex_uses(
+    p: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p.install()
+    p.approve(p.user)
+    (p.home / "link").symlink_to(p.home)
+    root, _ = p.both
+    problems = [ok for _, ok, _, _ in setup.status(root, os.fsencode(p.home / "link")) if not ok]
+    assert problems, "through a link of the home folder they are others to Codex"
+    monkeypatch.setenv("CODEX_HOME", str(p.home / "link/.codex"))
+    assert p.problems() == [], "a folder of its own is taken by its real name"
+
+
 def test_a_command_that_changed_since_is_named(p: Place) -> None:
     p.install()
     p.approve(p.user, hash="sha256:0")

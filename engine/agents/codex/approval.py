@@ -104,8 +104,7 @@ def _problem(
     states = _map(_map(config.get("hooks")).get("state"))
     new = old = off = 0
     for place, event, group in ours:
-        names = (f"{folder}:{place}" for folder in (shown, os.path.realpath(shown)))
-        state = next((_map(states[name]) for name in names if name in states), {})
+        state = _map(states.get(f"{shown}:{place}"))
         off += state.get("enabled") is False
         kept = state.get("trusted_hash")
         new += kept is None

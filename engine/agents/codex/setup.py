@@ -20,9 +20,9 @@ _TIMEOUT_S = 60
 
 
 def config_folder(home: bytes) -> bytes:
-    """The folder with Codex's settings, hooks and sessions."""
+    """The folder with Codex's settings, hooks and sessions, as Codex names it in its settings."""
     own = os.environ.get("CODEX_HOME")
-    return os.path.abspath(os.fsencode(own)) if own else os.path.join(home, b".codex")
+    return os.path.realpath(os.fsencode(own)) if own else os.path.join(home, b".codex")
 
 
 def hooks_file(level: Level, root: bytes, home: bytes) -> bytes:
