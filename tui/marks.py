@@ -12,7 +12,7 @@ from takeback.engine.model import Change, Operation, Part, Request, Turn
 from takeback.engine.timeline.net import net
 from takeback.engine.timeline.timeline import pick
 from takeback.tui.text import counted, joined
-from takeback.tui.timeline_rows import Entry, pieces
+from takeback.tui.timeline_model import Entry, pieces
 
 Marks = Mapping[str, Part]
 

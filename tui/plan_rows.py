@@ -10,7 +10,7 @@ from takeback.tui import keys, present
 from takeback.tui.choice import GROUPS, Choice, File, meant
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, joined, quoted, safe
-from takeback.tui.timeline_rows import numbers
+from takeback.tui.timeline_parts import numbers
 from takeback.tui.widgets.row_list import Box, Role, Row, Span
 
 _TITLES = {"agent-edited": "Agent-edited", "unknown": "Unknown origin", "": "Files"}

@@ -11,7 +11,8 @@ from takeback.engine.model import HARMLESS_REASONS, Change, NotCaptured, Operati
 from takeback.tui import keys, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, quoted, safe
-from takeback.tui.timeline_rows import day, numbers
+from takeback.tui.timeline_parts import numbers
+from takeback.tui.timeline_rows import day
 from takeback.tui.widgets.cells import cell_len, fit
 from takeback.tui.widgets.row_list import Role, Row, Span
 

@@ -8,108 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import replace
 
 from takeback.engine.facts import HARMLESS_REASONS
-from takeback.engine.model import Call, Change, Session, Step, Turn
-from takeback.engine.timeline.timeline import pick
-from takeback.tui import conversation, keys, present
-from takeback.tui.conversation import Spans
+from takeback.engine.model import Session, Step, Turn
+from takeback.tui import conversation, keys, present, timeline_parts
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, safe
-from takeback.tui.widgets.cells import cell_len, fit
+from takeback.tui.timeline_model import Entry, Piece, View, pieces
+from takeback.tui.widgets.cells import cell_len
 from takeback.tui.widgets.row_list import Role, Row, Span
 
-_CLASS: dict[str, tuple[str, Role]] = {
-    "agent-edited": ("agent", "agent"),
-    "unknown": ("unknown", "unknown"),
-}
 LONG = 8
 """Parts of an older turn up to which all are shown."""
 _FIRST = 3
-_FOLDED_LINES = 2
 _FOUND_LINES = 20
-
-Kind = Literal["day", "turn", "prompt", "text", "call", "change", "more", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How a session is looked at.
-
-    Attributes:
-        width: cells that a line has.
-        words: only what holds these is shown; casefolded.
-        later: the later turns that edit a file, by turn and path.
-        opened: what was unfolded or folded by hand, by the key of the fold.
-        every: all is unfolded, all is folded, or (None) as usual.
-    """
-
-    glyphs: Glyphs
-    now_ns: int
-    width: int = 76
-    words: str = ""
-    later: Mapping[tuple[str, bytes], tuple[int, ...]] = field(default_factory=dict)
-    opened: Mapping[str, bool] = field(default_factory=dict)
-    every: bool | None = None
-
-    def fold(self, key: str) -> bool | None:
-        """Whether a fold is open; None where nobody said so."""
-        return self.opened.get(key, self.every)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A row and what it stands for.
-
-    Attributes:
-        call: the call, for the row of one, and for a change that one call made.
-        change: for the row of one.
-        step: for a line of an answer.
-        fold: what `z` opens and shuts here.
-        hit: it holds the words that are looked for.
-    """
-
-    row: Row
-    kind: Kind = "day"
-    turn: Turn | None = None
-    call: Call | None = None
-    change: Change | None = None
-    step: Step | None = None
-    fold: str = ""
-    hit: bool = False
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """What the diff of the row shows."""
-        if self.turn is None:
-            return ()
-        if self.change is not None:
-            return (self.change,)
-        if self.kind == "call" and self.call is not None:
-            call = self.call.id
-            return tuple(pick(self.turn.changes, lambda segment: call in segment.call_ids))
-        if self.step is not None:
-            return self.step.changes
-        return self.turn.changes
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a turn: an answer, a call, or a change.
-
-    Attributes:
-        call: for a change, the only call that it was placed in.
-        made: for a call, every change that it had a share in.
-        nested: a file that a command changed, below it.
-    """
-
-    step: Step | None = None
-    call: Call | None = None
-    change: Change | None = None
-    made: tuple[Change, ...] = ()
-    nested: bool = False
 
 
 def newest(sessions: Sequence[Session]) -> Session | None:
@@ -156,36 +69,31 @@ def entries(
     return found
 
 
-def pieces(turn: Turn) -> Iterator[Piece]:
-    """The parts of a turn in their order.
-
-    A change stands at the call that made it; one of several calls, or of none, at the end.
-    """
-    placed: dict[str, list[Change]] = {}
-    shared: dict[str, list[Change]] = {}
-    left = []
-    calls = {call.id for call in turn.calls}
-    for change in turn.changes:
-        for name in change.call_ids:
-            shared.setdefault(name, []).append(change)
-        if len(change.call_ids) == 1 and change.call_ids[0] in calls:
-            placed.setdefault(change.call_ids[0], []).append(change)
-        else:
-            left.append(change)
-    for step in turn.steps:
-        if step.text.strip():
-            yield Piece(step=step)
-        for call in step.calls:
-            own = placed.get(call.id, [])
-            if call.command or not own:
-                yield Piece(call=call, made=tuple(shared.get(call.id, ())))
-            for change in own:
-                yield Piece(call=call, change=change, nested=bool(call.command))
-    for change in left:
-        yield Piece(change=change)
-
-
 # --- A turn --------------------------------------------------------------------------------------
+
+
+def kept(
+    session: Session, view: View, before: Session, seen: View, known: Mapping[str, list[Entry]]
+) -> dict[str, list[Entry]]:
+    """The rows of those turns that are the same as when the session was looked at before.
+
+    Args:
+        seen: how it was looked at then, and `known` the rows that were made.
+    """
+    if replace(seen, now_ns=view.now_ns, later=view.later) != view:
+        return {}
+    old = {turn.id: turn for turn in before.turns}
+    out = {}
+    for turn in session.turns:
+        was, block = old.get(turn.id), known.get(turn.id)
+        if was is None or block is None or turn != was:
+            continue
+        if (turn is session.turns[-1]) != (was is before.turns[-1]):
+            continue
+        names = [(turn.id, change.path) for change in turn.changes]
+        if all(view.later.get(n, ())[:2] == seen.later.get(n, ())[:2] for n in names):
+            out[turn.id] = block
+    return out
 
 
 def _block(turn: Turn, view: View, is_newest: bool) -> list[Entry]:
@@ -203,7 +111,7 @@ def _block(turn: Turn, view: View, is_newest: bool) -> list[Entry]:
         # Who looks back wants to know the files.
         shown = [piece for piece in parts if piece.change is not None][:_FIRST]
     for at, piece in enumerate(shown):
-        out += _rows(turn, piece, at == len(parts) - 1, view)
+        out += timeline_parts.rows(turn, piece, at == len(parts) - 1, view)
     if len(shown) < len(parts):
         seen = {id(piece) for piece in shown}
         out.append(_more(turn, [piece for piece in parts if id(piece) not in seen], view))
@@ -223,15 +131,17 @@ def _heading(turn: Turn, view: View, fold: str = "", hit: bool = False) -> Entry
     at = time.strftime("%H:%M", time.localtime(turn.begun_ns // 1_000_000_000))
     plus = sum(change.plus or 0 for change in turn.changes)
     minus = sum(change.minus or 0 for change in turn.changes)
-    later = {n for c in turn.changes if not c.undone for n in view.later.get((turn.id, c.path), ())}
+    # Two of each file tell what is shown, which is the first one and whether there are more.
+    known = (view.later.get((turn.id, c.path), ()) for c in turn.changes if not c.undone)
+    later = {n for turns in known for n in turns[:2]}
     words, role = _state(turn, glyphs)
     row = Row(
         f"turn:{turn.id}",
         (Span(f"Turn {turn.n}", "title"), Span(f"  {at}  ", "muted"), Span(text, "title")),
         (
-            numbers(plus, minus, glyphs),
+            timeline_parts.numbers(plus, minus, glyphs),
             Span(words, role),
-            Span(later_words(sorted(later), glyphs), "warning"),
+            Span(timeline_parts.later_words(sorted(later), glyphs), "warning"),
         ),
         head=True,
         loose=True,
@@ -263,20 +173,6 @@ def _state(turn: Turn, glyphs: Glyphs) -> tuple[str, Role]:
         words.insert(0, f"{glyphs.running} running")
         role = "running"
     return ", ".join(words), role
-
-
-def later_words(turns: Sequence[int], glyphs: Glyphs) -> str:
-    """The first later turn that edits the same file, with a "+" if there are more: ``↷ turn 9``."""
-    if not turns:
-        return ""
-    return f"{glyphs.later} turn {turns[0]}{'+' if len(turns) > 1 else ''}"
-
-
-def numbers(plus: int | None, minus: int | None, glyphs: Glyphs) -> Span:
-    """Added and removed lines as a cell."""
-    parts = [f"+{plus}"] if plus else []
-    parts += [f"{glyphs.minus}{minus}"] if minus else []
-    return Span(" ".join(parts), "added")
 
 
 def _prompt(turn: Turn, view: View, heading: Row) -> list[Entry]:
@@ -342,129 +238,6 @@ def _more(turn: Turn, hidden: Sequence[Piece], view: View) -> Entry:
     return Entry(Row(f"more:{turn.id}", lead, indent=1), "more", turn, fold=fold)
 
 
-# --- The parts of a turn -------------------------------------------------------------------------
-
-
-def _rows(turn: Turn, piece: Piece, last: bool, view: View) -> Iterator[Entry]:
-    branch = view.glyphs.last if last else view.glyphs.branch
-    if piece.step is not None:
-        yield from _answer(turn, piece.step, branch, last, view)
-    elif piece.change is not None:
-        yield _change(turn, piece, branch, view)
-    elif piece.call is not None:
-        yield _call(turn, piece, branch, view)
-
-
-def _answer(turn: Turn, step: Step, branch: str, last: bool, view: View) -> Iterator[Entry]:
-    """What the agent said, folded to its first lines."""
-    glyphs = view.glyphs
-    room = view.width - 3
-    lines = [*conversation.answer(step.text, room, glyphs)]
-    fold = f"text:{turn.id}:{step.id}"
-    hidden = 0
-    if len(lines) > _FOLDED_LINES + 1 and not view.fold(fold):
-        filled = [line for line in lines if line]
-        lines = filled[:_FOLDED_LINES]
-        hidden = len(filled) - _FOLDED_LINES
-        words = f"  {glyphs.more} {counted(hidden, 'more line')}"
-        lines[-1] = (*cut(lines[-1], room - cell_len(words), glyphs.more), Span(words, "muted"))
-    elif len(lines) <= _FOLDED_LINES + 1:
-        # There is nothing to fold but the turn.
-        fold = f"turn:{turn.id}"
-    for at, line in enumerate(lines):
-        edge = branch if not at else " " if last else glyphs.bar
-        yield _said(turn, step, at, Span(f"{edge} ", "muted"), line, fold)
-
-
-def _said(
-    turn: Turn, step: Step, at: int, edge: Span, line: Spans, fold: str, hit: bool = False
-) -> Entry:
-    row = Row(f"text:{turn.id}:{step.id}:{at}", (edge, *line), indent=1)
-    return Entry(row, "text", turn, step=step, fold=fold, hit=hit)
-
-
-def cut(spans: Spans, width: int, more: str) -> Spans:
-    """Spans in at most `width` cells."""
-    out: list[Span] = []
-    for span in spans:
-        length = cell_len(span.text)
-        if length <= width:
-            out.append(span)
-            width -= length
-            continue
-        if width > 0:
-            out.append(Span(fit(span.text, width, more).rstrip(), span.role))
-        break
-    return tuple(out)
-
-
-def _call(turn: Turn, piece: Piece, branch: str, view: View, hit: bool = False) -> Entry:
-    call, glyphs = piece.call, view.glyphs
-    assert call is not None
-    text = first_line(call.command, 300)
-    what = [Span(text, "code")] if text else _paths(call)
-    words, role = _call_state(call, piece.made, glyphs)
-    row = Row(
-        f"call:{turn.id}:{call.id}",
-        (Span(f"{branch} ", "muted"), Span(f"{safe(call.tool) or 'call'}  ", "muted"), *what),
-        (Span("", "added"), Span(words, role)),
-        indent=1,
-    )
-    return Entry(row, "call", turn, call, fold=f"turn:{turn.id}", hit=hit)
-
-
-def _paths(call: Call) -> list[Span]:
-    shown = [safe(path) for path in call.paths[:3]]
-    more = f", {len(call.paths) - 3} more" if len(call.paths) > 3 else ""
-    return [Span(", ".join(shown) + more, "", len(shown) == 1)]
-
-
-def _call_state(call: Call, made: Sequence[Change], glyphs: Glyphs) -> tuple[str, Role]:
-    if call.state == "running":
-        return f"{glyphs.running} running", "running"
-    if call.state != "done":
-        return f"{glyphs.failed} {call.state}", "warning"
-    if not made:
-        return f"{glyphs.none} no change", "muted"
-    own = [s for change in made for s in change.segments if call.id in s.call_ids]
-    if own and all(segment.undone for segment in own):
-        return f"{glyphs.undone} undone", "undone"
-    if any(change.origin == "agent-edited" for change in made):
-        return f"{glyphs.agent} agent", "agent"
-    return f"{glyphs.unknown} unknown", "unknown"
-
-
-def _change(turn: Turn, piece: Piece, branch: str, view: View, hit: bool = False) -> Entry:
-    change, call, glyphs = piece.change, piece.call, view.glyphs
-    assert change is not None
-    word, role = _CLASS[change.origin]
-    if change.undone:
-        word, role = f"{glyphs.undone} undone", "undone"
-    elif any(segment.undone for segment in change.segments):
-        word, role = f"{glyphs.undone} partly undone", "undone"
-    if call is not None and call.state in ("failed", "lost") and not piece.nested:
-        word += f", {call.state}"
-    edge = f"{glyphs.bar} " if piece.nested else ""
-    lead = [Span(f"{edge}{branch} ", "muted")]
-    if call is not None and not piece.nested:
-        lead.append(Span(f"{safe(call.tool) or 'call'}  ", "muted"))
-    lead += [Span(f"{present.LETTERS[change.status]} "), Span(safe(change.path), "", True)]
-    if len(change.call_ids) > 1:
-        lead.insert(1, Span(f"{len(change.call_ids)} calls  ", "muted"))
-    count = Span("binary", "muted") if change.binary else numbers(change.plus, change.minus, glyphs)
-    later = () if change.undone else view.later.get((turn.id, change.path), ())
-    cells = [count, Span(f"{glyphs.of(change.origin)} {word}", role)]
-    if later:
-        cells.append(Span(later_words(later, glyphs), "warning"))
-    row = Row(
-        f"change:{turn.id}:{change.path.hex()}",
-        tuple(lead),
-        tuple(cells),
-        indent=1,
-    )
-    return Entry(row, "change", turn, call, change, fold=f"turn:{turn.id}", hit=hit)
-
-
 # --- Filter --------------------------------------------------------------------------------------
 
 
@@ -478,12 +251,12 @@ def _matching(turn: Turn, parts: Sequence[Piece], view: View) -> list[Entry]:
         elif piece.change is not None:
             tool = piece.call.tool if piece.call is not None and not piece.nested else ""
             if words in f"{safe(tool)} {safe(piece.change.path)}".casefold():
-                found.append(_change(turn, piece, glyphs.branch, view, True))
+                found.append(timeline_parts.change_row(turn, piece, glyphs.branch, view, True))
         elif piece.call is not None:
             call = piece.call
             texts = [safe(call.tool), safe(call.command), *map(safe, call.paths)]
             if any(words in text.casefold() for text in texts):
-                found.append(_call(turn, piece, glyphs.branch, view, True))
+                found.append(timeline_parts.call_row(turn, piece, glyphs.branch, view, True))
     hit = words in safe(turn.prompt).casefold() or words == f"turn {turn.n}"
     return [_heading(turn, view, hit=hit), *found] if found or hit else []
 
@@ -497,4 +270,4 @@ def _said_with(turn: Turn, step: Step, view: View) -> list[Entry]:
     texts = ["".join(span.text for span in line).casefold() for line in lines]
     hits = [at for at, text in enumerate(texts) if view.words in text][:_FOUND_LINES]
     hits = hits or [0] * bool(lines)
-    return [_said(turn, step, at, edge, lines[at], "", True) for at in hits]
+    return [timeline_parts.text_row(turn, step, at, edge, lines[at], "", True) for at in hits]

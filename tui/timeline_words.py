@@ -10,7 +10,7 @@ from takeback.engine.undo.upcoming import Upcoming
 from takeback.tui import conversation, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, joined, safe
-from takeback.tui.timeline_rows import Entry
+from takeback.tui.timeline_model import Entry
 from takeback.tui.widgets.cells import cell_len, fit
 
 Later = Mapping[tuple[str, bytes], tuple[int, ...]]

@@ -9,7 +9,7 @@ import pytest
 from takeback.engine.model import Part, Request, Turn
 from takeback.tui import marks, timeline_rows
 from takeback.tui.glyphs import UNICODE
-from takeback.tui.timeline_rows import Entry, View
+from takeback.tui.timeline_model import Entry, View
 from tests.tui import made
 from tests.tui.made import call, change, session, step, turn
 

@@ -12,7 +12,7 @@ from takeback.engine.model import Session, Turn
 from takeback.engine.timeline.later import later_edits
 from takeback.tui import timeline_rows, timeline_words
 from takeback.tui.glyphs import ASCII, UNICODE, Glyphs
-from takeback.tui.timeline_rows import Entry, View
+from takeback.tui.timeline_model import Entry, View
 from takeback.tui.widgets.row_list import listing
 from tests.tui import made
 from tests.tui.made import call, change, session, step, turn

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
-from takeback.engine.model import Change, Part, Session, Turn
+from takeback.engine.model import Change, Part, Turn
 from takeback.engine.timeline.later import later_edits
-from takeback.tui import diffs, keys, marks, timeline_rows, timeline_words
+from takeback.tui import diffs, keys, marks, timeline_shown, timeline_words
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
 from takeback.tui.screens.base import STATUS
 from takeback.tui.screens.diff import DiffScreen
 from takeback.tui.screens.main import MainScreen
 from takeback.tui.text import counted
-from takeback.tui.timeline_rows import Entry, View
-from takeback.tui.timeline_words import Counts
+from takeback.tui.timeline_model import Entry, View
+from takeback.tui.timeline_shown import Shown
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.filter_line import FilterLine
 from takeback.tui.widgets.lines import KeyLine, TextLine
-from takeback.tui.widgets.row_list import Listing, RowList, listing
+from takeback.tui.widgets.row_list import RowList
 
 _NEXT = "Connect an agent with 'takeback install AGENT', or record with 'takeback run -- COMMAND'."
 _SHARES = (30, 40, 50, 60, 70)
@@ -34,30 +34,6 @@ _RANGE = "A range begins here: go to its end and press {turns.range} again."
 _MARKED = "{timeline.undo_here} undo, {common.go_back} clear."
 _STOPPED = "Nothing moves the cursor now. {turns.follow} follows again."
 _TURNED = {None: "Folded as usual.", True: "Everything is unfolded.", False: "Folded to headings."}
-
-
-@dataclass(slots=True)
-class Shown:
-    """A session as rows.
-
-    Attributes:
-        known: the rows of each turn, by its id.
-        newest: the newest turn of all sessions.
-    """
-
-    session: Session
-    view: View
-    counts: Counts
-    turns: tuple[Turn, ...]
-    newest: Turn
-    known: dict[str, list[Entry]] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    rows: Listing = field(default_factory=lambda: listing([]))
-
-    def build(self) -> None:
-        """Make the rows that are not known."""
-        self.entries = timeline_rows.entries(self.session, self.view, self.known)
-        self.rows = listing([entry.row for entry in self.entries])
 
 
 @dataclass
@@ -135,12 +111,6 @@ class TimelineScreen(MainScreen):
         if not wanted and known is not None and not self._tb_follows:
             # Another session's new turn takes nobody away from what is read.
             wanted = known.session.id
-        newest = timeline_rows.newest(record.sessions)
-        session = next((one for one in record.sessions if one.id == wanted), None)
-        if session is None or not session.turns:
-            session = newest
-        if session is None or newest is None:
-            return None
         view = View(
             self.takeback.glyphs,
             time.time_ns(),
@@ -150,10 +120,7 @@ class TimelineScreen(MainScreen):
             dict(self._tb_opened),
             self._tb_every,
         )
-        counts = timeline_words.counts(session)
-        shown = Shown(session, view, counts, record.turns, newest.turns[-1])
-        shown.build()
-        return shown
+        return timeline_shown.made(record.sessions, view, wanted, known)
 
     def show(self, prepared: object) -> None:
         shown = cast("Shown | None", prepared)
@@ -168,7 +135,7 @@ class TimelineScreen(MainScreen):
         other = before is None or before.session.id != shown.session.id
         if other:
             self._tb_marks, self._tb_anchor = {}, ""
-            self._tb_follows = shown.session.turns[-1].id == shown.newest.id
+            self._tb_follows = shown.has_newest
         self._tb_marks = marks.standing(self._tb_marks, shown.turns)
         self._keep_open(before, shown)
         self._tb_shown = shown
@@ -184,8 +151,7 @@ class TimelineScreen(MainScreen):
         self._look_ahead()
         if view.words != self._tb_filtered:
             self._tb_filtered = view.words
-            hits = sum(entry.hit for entry in shown.entries)
-            self.say(f"{counted(hits, 'line')} found." if view.words else "")
+            self.say(f"{counted(shown.hits, 'line')} found." if view.words else "")
 
     def _look_ahead(self) -> None:
         """Ask what undo and redo would take next, once for each record."""
@@ -226,14 +192,9 @@ class TimelineScreen(MainScreen):
         shown = self._tb_shown
         if shown is None:
             return
-        for turn in turns:
-            shown.known.pop(turn, None)
-        if not turns:
-            shown.known.clear()
-        shown.view = replace(
-            shown.view, width=self._tb_width, opened=dict(self._tb_opened), every=self._tb_every
-        )
-        shown.build()
+        opened = dict(self._tb_opened)
+        view = replace(shown.view, width=self._tb_width, opened=opened, every=self._tb_every)
+        shown.again(view, turns)
         self._fill()
 
     def _fill(self, at: str = "") -> None:
@@ -243,42 +204,17 @@ class TimelineScreen(MainScreen):
         self.rows.mark(marks.shown(self._tb_marks, shown.entries))
         self._tb_filling = True
         follows = self._tb_follows and (not at or shown.newest.state == "running")
-        at = (self._newest_row() if follows else "") or at
-        self.rows.fill(shown.rows, at or self._nearest())
+        at = (shown.followed(self.current) if follows else "") or at
+        row = self.rows.current
+        at = at or (shown.nearest(row.key, self._tb_turn) if row is not None else "")
+        self.rows.fill(shown.rows, at)
         self._about()
-
-    def _nearest(self) -> str:
-        """The row in the place of one that is no longer there: what hides it, or its heading."""
-        shown, row, turn = self._tb_shown, self.rows.current, self._tb_turn
-        if shown is None or row is None or row.key in shown.rows.places:
-            return ""
-        keys = (f"more:{turn}", f"turn:{turn}")
-        return next((key for key in keys if key in shown.rows.places), "")
-
-    def _newest_row(self) -> str:
-        """Where one stands who follows: at the last part of a running turn, or on the heading."""
-        shown = self._tb_shown
-        if shown is None:
-            return ""
-        turn = shown.session.turns[-1]
-        block = shown.known.get(turn.id, [])
-        if not block:
-            return ""
-        if turn.state == "running":
-            return block[-1].row.key
-        current = self.current
-        stays = current is not None and current.turn is not None and current.turn.id == turn.id
-        # A turn that ended takes nobody away from its last part.
-        return "" if stays else block[0].row.key
 
     @property
     def current(self) -> Entry | None:
         """The row under the cursor."""
         shown, row = self._tb_shown, self.rows.current
-        if shown is None or row is None:
-            return None
-        place = shown.rows.places.get(row.key)
-        return shown.entries[place] if place is not None else None
+        return shown.entry(row.key) if shown is not None and row is not None else None
 
     def on_row_list_moved(self, message: RowList.Moved) -> None:
         message.stop()
@@ -298,10 +234,7 @@ class TimelineScreen(MainScreen):
         shown, entry = self._tb_shown, self.current
         if shown is None or entry is None or self._tb_filtered:
             return
-        block = shown.known.get(shown.session.turns[-1].id, [])
-        ends = {block[0].row.key, block[-1].row.key} if block else set()
-        newest = shown.session.turns[-1].id == shown.newest.id
-        follows = newest and entry.row.key in ends
+        follows = shown.follows(entry)
         if follows != self._tb_follows:
             self._tb_follows = follows
             self._about()
@@ -465,17 +398,16 @@ class TimelineScreen(MainScreen):
         shown = self._tb_shown
         if shown is None:
             return
-        newest = shown.session.turns[-1].id == shown.newest.id
-        if self._tb_follows and newest:
+        if self._tb_follows and shown.has_newest:
             self._tb_follows = False
             self.say(keys.words(_STOPPED))
         else:
             self._tb_follows = True
-            if not newest:
+            if not shown.has_newest:
                 self.takeback.session_id = ""
                 self.takeback.prepare()
             else:
-                self.rows.stand_on(self._newest_row())
+                self.rows.stand_on(shown.followed(None))
         self._about()
 
     # --- Undo, redo, diff --------------------------------------------------------------------
