@@ -10,6 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from takeback.tui import keys
+from takeback.tui.keys import Key
 from takeback.tui.widgets.cells import cell_len, fit
 
 
@@ -106,30 +107,55 @@ class KeyLine(Widget):
     def render(self) -> Content:
         if self._tb_busy:
             return Content.assemble((f" {self._tb_busy}", "bold $tb-running"))
-        parts: list[Content] = [Content(" ")]
-        left = self.size.width - 1
-        main = self._tb_screen in keys.MAIN
-        common = [key for key in keys.of_screen(self._tb_screen) if key.scope == "common"]
-        scopes = dict.fromkeys((self._tb_screen, "turns", "filter"))
-        if getattr(self.screen.focused, "keys_of", "") == "diff":
-            main = False
+        shown = [
+            key
+            for key in self._candidates()
+            if key.short and (self._on_list or len(key.sequences[0]) == 1)
+        ]
+        return Content.assemble(" ", *(self._drawn(key) for key in self._fitting(shown)))
+
+    @property
+    def _on_list(self) -> bool:
+        """Whether this is a main screen, with the list in use."""
+        return self._tb_screen in keys.MAIN and not self._on_diff
+
+    @property
+    def _on_diff(self) -> bool:
+        return getattr(self.screen.focused, "keys_of", "") == "diff"
+
+    def _candidates(self) -> list[Key]:
+        """The keys worth a place here, the most important first."""
+        scopes = [self._tb_screen, "turns", "filter"]
+        if self._on_diff:
             # The keys that a plan waits for come first.
-            own_first = ("undo", "diff", "copy") if self._tb_screen == "undo" else ("diff", "copy")
-            scopes = dict.fromkeys((*own_first, self._tb_screen))
+            first = ["undo"] if self._tb_screen == "undo" else []
+            scopes = [*first, "diff", "copy", self._tb_screen]
         known = keys.of_screen(self._tb_screen)
-        own = [key for scope in scopes for key in known if key.scope == scope]
-        for key in [*own, *common]:
-            if not key.short or (not main and len(key.sequences[0]) > 1):
-                continue
-            if main and key.id == "common.go_back":
-                continue
-            first = keys.shown(key.keys.split(",")[0])
-            length = cell_len(first) + cell_len(key.short) + 3
-            if length > left:
-                continue
-            left -= length
-            action = key.action if "." in key.action else f"screen.pane({key.action!r})"
-            click = Style.from_meta({"@click": action})
-            text = Content.assemble((first, "bold $primary"), Content(f" {key.short}"))
-            parts += [text.stylize(click), Content("  ")]
-        return Content.assemble(*parts)
+        own = [key for scope in dict.fromkeys(scopes) for key in known if key.scope == scope]
+        common = [key for key in known if key.scope == "common"]
+        if self._on_list:
+            common = [key for key in common if key.id != "common.go_back"]
+        return [*own, *common]
+
+    def _fitting(self, wanted: Sequence[Key]) -> list[Key]:
+        """Those that there is room for, in their order; the way out and the help always."""
+        sure = ("common.help", "common.undo" if self._on_list else "common.go_back")
+        order = [key for key in wanted if key.id in sure]
+        order += [key for key in wanted if key.id not in sure]
+        left = self.size.width - 1
+        fitting = set()
+        for key in order:
+            length = cell_len(_first(key)) + cell_len(key.short) + 3
+            if length <= left:
+                fitting.add(key.id)
+                left -= length
+        return [key for key in wanted if key.id in fitting]
+
+    def _drawn(self, key: Key) -> Content:
+        action = key.action if "." in key.action else f"screen.pane({key.action!r})"
+        text = Content.assemble((_first(key), "bold $primary"), Content(f" {key.short}"))
+        return text.stylize(Style.from_meta({"@click": action})) + Content("  ")
+
+
+def _first(key: Key) -> str:
+    return keys.shown(key.keys.split(",")[0])
