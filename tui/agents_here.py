@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 
 from takeback.engine.agents import install
-from takeback.engine.errors import UsageError
+from takeback.engine.errors import TakebackError
 from takeback.tui.first_run import Agent
 from takeback.tui.text import safe
 
@@ -40,7 +40,7 @@ def _agent(name: str, root: bytes, home: bytes, which: Which) -> Agent:
         wrong = wrong or not well
     try:
         connected = bool(install.plan_uninstall(name, root, home))
-    except UsageError:
+    except (TakebackError, OSError):
         # Its settings cannot be read: the status says so.
         connected = False
     there = which(setup.PROGRAM) is not None

@@ -276,7 +276,7 @@ class TakebackApp(App[None]):
         from takeback.tui import opening
 
         before, self.project = self.project, message.project
-        self.record, self.session_id = None, message.session
+        self.record, self.session_id, self.result = None, message.session, None
         self.desk.forget_diffs()
         self._tb_said = [f"Now in {folder_words(self.project.root)}.", *message.said]
         self.use_settings()

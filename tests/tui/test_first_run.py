@@ -154,6 +154,8 @@ def test_an_agent_is_connected_and_its_first_turn_appears(
         await app.until(lambda: "The first session is here." in app.text())
         await app.press("ctrl+x", "a")
         await app.until(lambda: "1 session recorded here" in app.text())
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, FirstRunScreen), "who comes by a key is not sent away"
         await app.press("x")
         await app.until(lambda: "Disconnecting claude changes" in app.text())
         await app.press("y")
@@ -209,6 +211,25 @@ def test_the_demo_opens_in_place_of_the_project(folder: Path, home: Path) -> Non
         assert b"takeback-demo-" in app.app.project.root
 
     play(folder, story, (120, 36), first)
+
+
+def test_what_is_connected_elsewhere_shows_by_itself(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takeback.tui.screens.first_run._LOOK_EVERY", 0.05)
+
+    async def story(app: Driver) -> None:
+        assert "✓ connected" not in app.text()
+        assert cli.main(["-C", str(folder), "install", "claude"]) == 0
+        await app.until(lambda: "✓ connected" in app.text())
+        await app.press("3")
+        clean_turn(folder)
+        await app.until(lambda: app.app.record is not None and bool(app.app.record.sessions))
+        await app.press("ctrl+x", "a")
+        await app.until(lambda: "1 session recorded here" in app.text())
+        assert isinstance(app.app.screen, FirstRunScreen)
+
+    play(folder, story, (80, 24), first)
 
 
 def test_a_project_with_a_record_opens_on_its_timeline(folder: Path, home: Path) -> None:

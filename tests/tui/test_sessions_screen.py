@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,21 @@ def test_filter_sort_and_open(folder: Path) -> None:
         await app.until(lambda: isinstance(app.app.screen, TimelineScreen))
         await app.until(lambda: any("change a" in row for row in app.rows()))
         assert app.app.session_id == "s1"
+
+    play(folder, story)
+
+
+def test_how_long_ago_stays_true(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_sessions(folder)
+    monkeypatch.setattr("takeback.tui.screens.sessions._AGE_EVERY", 0.05)
+
+    async def story(app: Driver) -> None:
+        await opened(app)
+        assert all("now" in row for row in app.rows()[1:])
+        later = time.time_ns() + 7_200 * S
+        monkeypatch.setattr("takeback.tui.screens.sessions.time.time_ns", lambda: later)
+        await app.until(lambda: all("2h" in row for row in app.rows()[1:]))
+        await app.until(lambda: "2 hours ago" in app.text())
 
     play(folder, story)
 

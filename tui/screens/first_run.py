@@ -30,6 +30,8 @@ from takeback.tui.text import safe
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import RowList
 
+_LOOK_EVERY = 3.0
+"""Seconds between two looks at how the agents are connected."""
 _TELL_EVERY = 0.2
 """Seconds between two words about how far the count is."""
 
@@ -104,6 +106,20 @@ class FirstRunScreen(MainScreen):
         yield Static(id="line", markup=False)
         yield TextLine("Reading…", id=STATUS)
         yield KeyLine(self.keys_of, id="keys")
+
+    def on_mount(self) -> None:
+        self.set_interval(_LOOK_EVERY, self._look_again)
+
+    def on_screen_resume(self) -> None:
+        # Who comes here by a key stays; who waits here for the first session is taken along.
+        record = self.takeback.record
+        self._tb_waits = record is not None and not record.sessions
+
+    def _look_again(self) -> None:
+        """An agent may be connected from elsewhere as well."""
+        app = self.takeback
+        if app.screen is self and app.desk.idle and self._tb_plan is None:
+            app.prepare()
 
     # --- What is there -----------------------------------------------------------------------
 
