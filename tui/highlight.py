@@ -37,7 +37,7 @@ LONGEST = 2000
 """Longer lines are left plain: they were made by a machine, and lexers stumble on them."""
 AA = 4.5
 """The contrast that text must have with its ground."""
-_SECONDS = 0.1
+_SECONDS = 0.05
 """What reading one block may take of the processor."""
 _FAMILIES: dict[tuple[str, ...], Family] = {
     ("Comment",): "comment",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from textual import events
+from textual.app import App, ComposeResult
 
 from takeback.engine.project import Project
-from takeback.tui import diffs, keys
+from takeback.tui import diffs, keys, theming
+from takeback.tui.diff_layout import View
 from takeback.tui.screens.diff import DiffScreen
 from takeback.tui.screens.timeline import TimelineScreen
+from takeback.tui.widgets.cells import cell_len
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.search_line import SearchLine
 from tests.tui.driver import SIZES, Driver, play
@@ -272,3 +276,49 @@ def test_a_wrapped_line_is_selected_as_one(changed: Path) -> None:
         assert app.app.clipboard.endswith('xxx"  # the end')
 
     play(changed, story)
+
+
+class Bare(App[None]):
+    """Nothing but a pane."""
+
+    diff_view = View()
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theming.defaults()
+
+    def compose(self) -> ComposeResult:
+        yield DiffPane(id="diff")
+
+
+NASTY = [
+    "中文字" * 20, "a" + "中" * 50, "e\u0301" * 60, "🙂" * 30, "❤️" * 20, "🇩🇪" * 20, "👍🏽" * 20,
+    "שלום עולם " * 10, "\u202eabc\u202c", "\x1b[2J\x00\x7f", "\ttab\there", "x" * 12_000,
+    "中" * 11_000, "", " ", "ﷺ" * 9, "\u200b\ufeff", "각" * 12,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(50, 24), (120, 24)])
+def test_every_row_is_as_wide_as_the_pane_whatever_is_in_it(size: tuple[int, int]) -> None:
+    async def main() -> None:
+        app = Bare()
+        async with app.run_test(size=size) as pilot:
+            (shown,) = app.query(DiffPane).results(DiffPane)
+            old, new = ("".join(f"{sign}{text}\n" for text in NASTY) for sign in "-+")
+            count = len(NASTY)
+            head = (
+                f"diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,{count} +1,{count} @@\n"
+            )
+            shown.show(diffs.parse((head + old + new.replace("b", "c")).encode()))
+            for side, wrap in ((False, False), (False, True), (True, False), (True, True)):
+                shown.look(View(side, wrap))
+                await pilot.pause()
+                width = shown.scrollable_content_region.width
+                for left in (0, 1, 7) if not wrap else (0,):
+                    shown.scroll_to(x=left, animate=False, immediate=True)
+                    for y in range(min(400, shown.virtual_size.height)):
+                        strip = shown.render_line(y)
+                        text = "".join(segment.text for segment in strip)
+                        assert strip.cell_length == cell_len(text) == width, repr(text)
+                        assert text.isprintable(), repr(text)
+
+    asyncio.run(main())
