@@ -46,6 +46,7 @@ class TalkTurn:
 
     Attributes:
         key: the agent's own id of the turn, as its hooks name it; "" where there is none.
+        rewound: the conversation went back to before it; what it did was done all the same.
     """
 
     key: str
@@ -54,6 +55,7 @@ class TalkTurn:
     begun_ns: int = 0
     ended_ns: int = 0
     interrupted: bool = False
+    rewound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

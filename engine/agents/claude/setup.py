@@ -16,12 +16,15 @@ _TIMEOUT_S = 60
 _TOOLS = "Edit|Write|NotebookEdit|Bash|mcp__.*"
 
 
+def config_folder(home: bytes) -> bytes:
+    """The folder with Claude Code's settings, commands and transcripts."""
+    own = os.environ.get("CLAUDE_CONFIG_DIR")
+    return os.path.abspath(os.fsencode(own)) if own else os.path.join(home, b".claude")
+
+
 def settings_file(level: Level, root: bytes, home: bytes) -> bytes:
     """Claude Code's settings file of a level."""
-    if level == "project":
-        return os.path.join(root, b".claude", b"settings.json")
-    own = os.environ.get("CLAUDE_CONFIG_DIR")
-    folder = os.path.abspath(os.fsencode(own)) if own else os.path.join(home, b".claude")
+    folder = os.path.join(root, b".claude") if level == "project" else config_folder(home)
     return os.path.join(folder, b"settings.json")
 
 
