@@ -25,7 +25,11 @@ class TextLine(Static):
         super().__init__(Content(text), id=id, classes=classes or None, markup=False)
 
     def say(self, text: str) -> None:
-        self.update(Content(text))
+        if str(self.content) == text:
+            return
+        # A line whose height does not follow its text moves nothing else on the screen.
+        height = self.styles.height
+        self.update(Content(text), layout=height is None or height.is_auto)
 
 
 class HeadLine(Widget):

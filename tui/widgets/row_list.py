@@ -385,7 +385,7 @@ class RowList(ScrollView, can_focus=True):
                 text = " " * (len(text) - len(text.rstrip())) + text.rstrip()
             segments.append(Segment("  ", base))
             segments.extend(self._numbers(text, span, cursor, marked))
-        return Strip(segments).adjust_cell_length(width, base)
+        return Strip(segments).simplify().adjust_cell_length(width, base)
 
     def _numbers(self, text: str, span: Span, cursor: bool, marked: bool) -> list[Segment]:
         """A cell; the two numbers of lines in their colours."""
