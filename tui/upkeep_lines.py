@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takeback.tui.present import columns
 from takeback.tui.text import counted, safe
+
+if TYPE_CHECKING:
+    from takeback.engine.upkeep.prune import PruneReport
+    from takeback.engine.upkeep.verify import VerifyReport
 
 
 def size(number: int) -> str:
@@ -44,6 +48,32 @@ def doctor_lines(document: dict[str, Any]) -> list[str]:
     if failing:
         return [*lines, f"{counted(failing, 'check needs', 'checks need')} attention."]
     return [*lines, "Everything is in order."]
+
+
+def prune_document(report: PruneReport) -> dict[str, Any]:
+    """What was cleaned up, or would be, as the command line answers it."""
+    return {
+        "dry_run": report.dry_run,
+        "temporary": report.temporary,
+        "packed": report.packed,
+        "loose": report.loose,
+        "freed_bytes": report.freed,
+        "damaged": list(report.damaged),
+        "stopped": report.stopped,
+    }
+
+
+def verify_document(report: VerifyReport) -> dict[str, Any]:
+    """What was checked, as the command line answers it."""
+    return {
+        "objects": report.objects,
+        "refs": report.refs,
+        "damage": [
+            {"name": one.name, "state": one.state, "affected": list(one.affected)}
+            for one in report.damage
+        ],
+        "lines": [{"file": name, "line": number} for name, number in report.lines],
+    }
 
 
 def prune_lines(document: dict[str, Any]) -> list[str]:

@@ -50,15 +50,7 @@ def prune(args: Arguments, out: Output) -> int:
         out.answer({**none, "damaged": [], "stopped": ""}, [present.NOTHING_RECORDED])
         return Exit.DONE
     report = clean(project.store, dry)
-    document: dict[str, Any] = {
-        "dry_run": report.dry_run,
-        "temporary": report.temporary,
-        "packed": report.packed,
-        "loose": report.loose,
-        "freed_bytes": report.freed,
-        "damaged": list(report.damaged),
-        "stopped": report.stopped,
-    }
+    document = upkeep_lines.prune_document(report)
     out.answer(document, upkeep_lines.prune_lines(document))
     return Exit.DONE
 
@@ -75,15 +67,7 @@ def verify(args: Arguments, out: Output) -> int:
         )
         return Exit.DONE
     report = check(project.store)
-    document: dict[str, Any] = {
-        "objects": report.objects,
-        "refs": report.refs,
-        "damage": [
-            {"name": one.name, "state": one.state, "affected": list(one.affected)}
-            for one in report.damage
-        ],
-        "lines": [{"file": name, "line": number} for name, number in report.lines],
-    }
+    document = upkeep_lines.verify_document(report)
     out.lines(upkeep_lines.verify_lines(document))
     report.require_sound()
     if out.json:
