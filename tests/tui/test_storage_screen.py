@@ -238,11 +238,13 @@ def test_a_check_says_how_far_it_is_and_can_be_cancelled(
     async def story(app: Driver) -> None:
         await app.press("4")
         await app.until(lambda: any("here" in row for row in app.rows()))
-        await app.press("v")
-        await app.until(lambda: "Checking  objects 1 " in app.text())
-        await app.press("escape")
-        await app.until(lambda: "Cancelled. Nothing was changed." in app.text())
-        ended.set()
+        try:
+            await app.press("v")
+            await app.until(lambda: "Checking  objects 1 " in app.text())
+            await app.press("escape")
+            await app.until(lambda: "Cancelled. Nothing was changed." in app.text())
+        finally:
+            ended.set()
         await app.press("v")
         await app.until(lambda: "everything that is kept is whole" in app.text())
 

@@ -303,13 +303,15 @@ def test_esc_cancels_what_has_not_begun_to_write(
     async def story(app: Driver) -> None:
         await app.press("ctrl+x", "u")
         await app.planned()
-        await app.press("enter")
-        await app.until(lambda: "Working  files 7/20" in app.text())
-        await app.press("escape")
-        await app.until(lambda: "Cancelled. Nothing was changed." in app.text())
-        assert is_new(folder)
-        assert (folder / "b.txt").read_text() == "new\n"
-        held.set()
+        try:
+            await app.press("enter")
+            await app.until(lambda: "Working  files 7/20" in app.text())
+            await app.press("escape")
+            await app.until(lambda: "Cancelled. Nothing was changed." in app.text())
+            assert is_new(folder)
+            assert (folder / "b.txt").read_text() == "new\n"
+        finally:
+            held.set()
         await app.press("enter")
         await app.until(lambda: is_old(folder) and not (folder / "b.txt").exists())
 
