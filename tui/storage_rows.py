@@ -10,7 +10,7 @@ from takeback.engine.model import NotCaptured, Session
 from takeback.engine.upkeep.prune import PruneReport
 from takeback.engine.upkeep.storage import ProjectUse, StorageReport
 from takeback.engine.upkeep.verify import VerifyReport
-from takeback.tui import present, upkeep_lines
+from takeback.tui import keys, present, upkeep_lines
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, safe
 from takeback.tui.upkeep_lines import size
@@ -55,10 +55,12 @@ def about(
     drawn = bar(report.size, report.cap, ascii_only=ascii_only)
     lines = [f"Store  {folder}", f"{drawn} {used}, {percent(report.size, report.cap)}"]
     if report.cap and report.size > report.cap:
-        lines[-1] += ". Over the limit: p cleans up, max_disk_mb_total raises it"
+        over = ". Over the limit: {storage.prune} cleans up, max_disk_mb_total raises it"
+        lines[-1] += keys.words(over)
     lines.append(limits(config))
-    verified = checks.verified or "not since the app was opened (v)"
-    pruned = checks.pruned or "not since the app was opened (p)"
+    never = "not since the app was opened"
+    verified = checks.verified or keys.words(f"{never} ({{storage.verify}})")
+    pruned = checks.pruned or keys.words(f"{never} ({{storage.prune}})")
     return [*lines, f"Checked: {verified}.  Cleaned up: {pruned}."]
 
 
@@ -144,7 +146,8 @@ def details(one: ProjectUse, words: str, missed: int = 0) -> str:
     kept = f"{counted(one.sessions, 'session')} in {counted(one.snapshots, 'snapshot')}"
     since = f" since {one.oldest[:10]}" if one.oldest else ""
     note = f" {safe(one.note)[:1].upper()}{safe(one.note)[1:]}." if one.note else ""
-    listed = f"{counted(missed, 'path')} not captured: enter lists them. " if missed else ""
+    listed = f"{counted(missed, 'path')} not captured: {keys.words('{storage.open}')} lists them. "
+    listed = listed if missed else ""
     return f"{listed}{words}: {kept}{since}, {size(one.size)}.{note}"
 
 
@@ -205,7 +208,8 @@ def prune_question(report: PruneReport) -> str:
     said = " ".join(line.strip() for line in pruned(report))
     if not worth(report):
         return f"There is nothing to clean up in this project. {said}"
-    return f"{said} No turn and no undo is lost by it. y: do it. esc: leave it."
+    asks = "{storage.agree}: do it. {common.go_back}: leave it."
+    return f"{said} No turn and no undo is lost by it. {keys.words(asks)}"
 
 
 def verified(report: VerifyReport) -> str:

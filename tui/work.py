@@ -75,6 +75,7 @@ class Desk:
         self._lock = threading.Lock()
         self._task: Task | None = None
         self._numbers = itertools.count(1)
+        self._calls: set[int] = set()
         # For each screen the newest diff that it asked for, and of what.
         self._diffed: WeakKeyDictionary[
             MessagePump, tuple[int, Sequence[Change], Sequence[str]]
@@ -87,7 +88,8 @@ class Desk:
 
     @property
     def idle(self) -> bool:
-        return not self._lock.locked()
+        """Whether no call is being made, and none waits for a thread or its turn."""
+        return not self._calls
 
     def call(
         self,
@@ -108,24 +110,35 @@ class Desk:
             counts: an answer that came in spite of being cancelled is what happened, and counts.
         """
 
+        number = next(self._numbers)
+
+        def made() -> Message | None:
+            if stale():
+                return None
+            task = self._task = Task(what, time.monotonic(), can_stop)
+            try:
+                with using(task.cancel if can_stop else None, task.step):
+                    answer = call()
+                if task.stopped and not counts:
+                    return failed(Stopped(f"{what} was cancelled. Nothing was changed."))
+                return answer
+            except Exception as error:
+                if os.environ.get("TAKEBACK_DEBUG") == "1":
+                    self._app.log.error(repr(error))
+                return failed(error)
+            finally:
+                self._task = None
+
         def run() -> None:
             with self._lock:
-                if stale():
-                    return
-                task = self._task = Task(what, time.monotonic(), can_stop)
                 try:
-                    with using(task.cancel if can_stop else None, task.step):
-                        answer = call()
-                    if task.stopped and not counts:
-                        answer = failed(Stopped(f"{what} was cancelled. Nothing was changed."))
-                except Exception as error:
-                    if os.environ.get("TAKEBACK_DEBUG") == "1":
-                        self._app.log.error(repr(error))
-                    answer = failed(error)
+                    answer = made()
                 finally:
-                    self._task = None
-            target.post_message(answer)
+                    self._calls.discard(number)
+            if answer is not None:
+                target.post_message(answer)
 
+        self._calls.add(number)
         self._app.run_worker(run, thread=True, exit_on_error=False)
         self._app.show_work()
 

@@ -19,7 +19,7 @@ from takeback.engine.store.store import Store
 from takeback.engine.upkeep.prune import PruneReport, prune
 from takeback.engine.upkeep.storage import ProjectUse, StorageReport, storage
 from takeback.engine.upkeep.verify import VerifyReport, verify
-from takeback.tui import present, storage_rows, upkeep_lines
+from takeback.tui import keys, present, storage_rows, upkeep_lines
 from takeback.tui.failures import as_error
 from takeback.tui.glyphs import ASCII
 from takeback.tui.messages import Record, Said
@@ -151,7 +151,7 @@ class StorageScreen(MainScreen):
             return
         project = self.takeback.project
         if one.root != project.root:
-            self.say("This is listed for the open project only; screen 1 opens another one.")
+            self.say("This is listed for the open project only; open the other one by a session.")
             return
         title = f"Not captured in {folder_words(project.root)}, as of the newest turn"
         rows = storage_rows.skipped_rows(shown.skipped, project.config)
@@ -180,7 +180,10 @@ class StorageScreen(MainScreen):
         # What was shown was for one project; another one may be open by now.
         if self._tb_would is None or self._tb_would is not self.takeback.project.store:
             self._tb_would = None
-            self.say("There is nothing to say yes to: p shows what cleaning up would do.")
+            none = (
+                "There is nothing to say yes to: {storage.prune} shows what cleaning up would do."
+            )
+            self.say(keys.words(none))
         else:
             self._upkeep("Cleaning up", lambda store: Pruned(prune(store), store), can_stop=False)
 
