@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from takeback.engine.agents.files import NOTHING
+from takeback.engine.agents.own import CALL
 from takeback.engine.errors import UsageError
 
 _ENTRY = "from takeback.engine.agents import hook"
@@ -52,7 +53,28 @@ def hook_command(agent: str, data_dir: str = "") -> str:
         words += ["-S", "-c", code]
     else:
         words += ["-m", "takeback.tui.cli", *(["--data-dir", data] if data else []), "hook", agent]
-    command = " ".join(shlex.quote(word) for word in words)
+    return _as_text(" ".join(shlex.quote(word) for word in words))
+
+
+def cli_command(data_dir: str = "") -> str:
+    """The shell command that runs takeback's command line with this interpreter, but for the verb.
+
+    Raises:
+        UsageError: the interpreter's place is unknown, or its name is no text.
+    """
+    if not sys.executable or not os.path.isabs(sys.executable):
+        raise UsageError(f"It is not known which Python runs this. {NOTHING}")
+    folder = import_folder()
+    words = [sys.executable, "-I"]
+    if folder is not None and os.path.basename(folder) == ".dev":
+        words += ["-c", f"import sys; sys.path.insert(0, {literal(folder)}); {CALL}"]
+    else:
+        words += ["-m", "takeback.tui.cli"]
+    words += ["--data-dir", os.path.abspath(data_dir)] if data_dir else []
+    return _as_text(" ".join(shlex.quote(word) for word in words))
+
+
+def _as_text(command: str) -> str:
     try:
         command.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -23,12 +23,14 @@ class FileEdit:
 
     Attributes:
         level: whether it holds for all projects of the user or for one.
+        folders: how many of the folders above it go with the file, where they are empty then.
     """
 
     path: bytes
     before: bytes | None
     after: bytes | None
     level: Level = "user"
+    folders: int = 0
 
     @property
     def changes(self) -> bool:
@@ -70,12 +72,22 @@ def apply_edit(edit: FileEdit) -> None:
     try:
         if edit.after is None:
             os.unlink(path)
+            _remove_empty(os.path.dirname(path), edit.folders)
         else:
             _replace(path, edit.after)
     except OSError as error:
         raise TakebackError(
             f"{os.fsdecode(path)!r} cannot be written: {error.strerror}. {NOTHING}"
         ) from error
+
+
+def _remove_empty(folder: bytes, number: int) -> None:
+    for _ in range(number):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+        folder = os.path.dirname(folder)
 
 
 def _replace(path: bytes, data: bytes) -> None:

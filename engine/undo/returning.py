@@ -78,10 +78,13 @@ def reverse(ground: Ground, operation: Operation, request: Request, kind: Operat
         changed = sum(1 for entry in plan.writes if entry.action == "merge")
         if changed:
             asks.append(f"{files(changed)} changed since the undo and would be merged.")
+        # A running turn without work is the one that asks for this redo, from within the agent.
         later = [
             turn
             for turn in targets.all_turns(ground.sessions)
-            if turn.session in involved and turn.seq > operation.seq
+            if turn.session in involved
+            and turn.seq > operation.seq
+            and (turn.state != "running" or targets.is_active(turn))
         ]
         if later:
             asks.append(f"The session began turn {later[-1].n} after the undo.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -94,6 +95,36 @@ def test_codex(tmp_path: Path, git: bool, model: list[str]) -> None:
     assert hooks.exists()
     b.tb("uninstall", "codex")
     assert not hooks.exists()
+
+
+def test_undo_and_redo_from_within_codex(tmp_path: Path) -> None:
+    b = CodexBed(tmp_path, "basic3", True)
+    b.codex("--turns", "1", *b.connect())
+    before = b.files()
+    b.codex("--turns", "2", "--resume")
+    after = b.files()
+    asked = tmp_path / "asked.json"
+    turns = []
+    for name in ("undo", "redo", "status"):
+        text = (b.home / f".codex/skills/takeback-{name}/SKILL.md").read_text("utf-8")
+        command = text.partition("```sh\n")[2].partition("\n```")[0]
+        yes = " --turn 2 --all --yes" if name == "undo" else ""
+        call = {"raw": "exec_command", "args": {"cmd": command + yes, "yield_time_ms": 30_000}}
+        steps = [{"text": "", "tools": [call]}, {"text": "Done."}]
+        prompt = f"$takeback-{name} [{name}]"
+        turns.append({"match": f"[{name}]", "prompt": prompt, "steps": steps})
+    asked.write_text(json.dumps({"name": "asked", "files": {}, "turns": turns}), "utf-8")
+    b.scenario = str(asked)
+    b.codex("--turns", "undo", "--resume")
+    assert b.files() == before
+    b.codex("--turns", "redo", "--resume")
+    assert b.files() == after
+    b.codex("--turns", "status", "--resume")
+    *_, undo, redo, status = b.turns()
+    for turn in (undo, redo, status):
+        assert turn["state"] == "complete" and evidence(turn) == {} and calls(turn) == []
+    output = [path.read_text() for path in sorted((b.home / "bed-logs").glob("turn-*.out"))][-1]
+    assert "exit_code" in output and "undo" in output
 
 
 def test_codex_without_approval_records_nothing_and_doctor_says_so(tmp_path: Path) -> None:

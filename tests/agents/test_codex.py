@@ -467,6 +467,32 @@ def test_commands_of_servers_are_not_kept() -> None:
     assert event.failed
 
 
+def test_takeback_itself_is_no_call_of_the_agents(replay: Replay) -> None:
+    """So that what is asked for within the agent does not wait for its own turn."""
+    replay.run("basic3")
+    after = (replay.root / "config.ini").read_text()
+    base = {"session_id": payloads("basic3")[0]["session_id"], "cwd": str(replay.root)}
+    for at, verb in enumerate(("undo", "redo")):
+        base |= {"turn_id": verb}
+        call = {
+            "tool_name": "Bash",
+            "tool_use_id": verb,
+            "tool_input": {"command": f"takeback {verb}"},
+        }
+        replay.send({**base, "hook_event_name": "UserPromptSubmit", "prompt": verb})
+        replay.send({**base, "hook_event_name": "PreToolUse", **call})
+        project = replay.project()
+        plan = project.plan(Request("undo" if verb == "undo" else "redo", selection="all"))
+        assert not any("began turn" in question for question in plan.asks)
+        project.apply(plan)
+        replay.send({**base, "hook_event_name": "PostToolUse", **call})
+        replay.send({**base, "hook_event_name": "Stop", "last_assistant_message": "Done."})
+        turn = replay.turns()[-1]
+        assert summary(turn) == (verb, "complete", 1, 0) and changes(turn) == {}
+        assert (replay.root / "old.txt").exists() == (at == 0)
+    assert (replay.root / "config.ini").read_text() == after
+
+
 def test_a_subagents_thread_opens_and_closes_no_turn() -> None:
     for name in ("UserPromptSubmit", "Stop", "Interrupt", "SessionEnd", "SessionStart"):
         assert one(name, {}, agent_id="a", prompt="x") == []

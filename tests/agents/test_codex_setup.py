@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from takeback.engine.agents import install
-from takeback.engine.agents.codex import approval, setup
+from takeback.engine.agents.codex import approval, setup, skills
+from takeback.engine.agents.own import is_own
 from takeback.engine.errors import UsageError
 from tests.agents.test_claude import JUNK
 from tests.agents.test_install import FILES, run
@@ -106,6 +107,63 @@ def test_hooks_of_other_agents_are_not_ours(p: Place) -> None:
     }
     p.user.write_text(json.dumps(other))
     assert install.plan_uninstall("codex", *p.both) == ()
+
+
+# --- Undo, redo and status within Codex ---------------------------------------------------------
+
+
+def skill(p: Place, name: str) -> Path:
+    return p.folder / f"skills/takeback-{name}/SKILL.md"
+
+
+def test_skills_come_and_go_with_the_hooks(p: Place) -> None:
+    p.install()
+    for name, verb in (("undo", "undo"), ("redo", "redo"), ("status", "history")):
+        text = skill(p, name).read_text("utf-8")
+        assert text.startswith(f"---\n{skills.MARK}\nname: takeback-{name}\n")
+        (command,) = (line for line in text.splitlines() if line.endswith(f" {verb}"))
+        assert is_own(command), "the hooks know it as takeback's own"
+        policy = skill(p, name).parent / "agents/openai.yaml"
+        assert "allow_implicit_invocation: false" in policy.read_text()
+        assert policy.read_text().startswith(skills.MARK)
+    p.uninstall()
+    assert os.listdir(p.folder) == []
+
+
+def test_a_skill_of_the_users_own_stays(p: Place) -> None:
+    mine, other = skill(p, "undo"), p.folder / "skills/other/SKILL.md"
+    for path in (mine, other):
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+    p.install()
+    assert mine.read_text() == "mine" and skill(p, "redo").exists()
+    p.uninstall()
+    assert mine.read_text() == other.read_text() == "mine"
+    assert not skill(p, "redo").parent.exists()
+
+
+def test_files_beside_a_skill_stay(p: Place) -> None:
+    p.install()
+    note = skill(p, "undo").parent / "note.txt"
+    note.write_text("mine")
+    p.uninstall()
+    assert os.listdir(note.parent) == ["note.txt"]
+
+
+def test_a_skill_of_a_former_version_is_renewed(p: Place) -> None:
+    p.install()
+    path = skill(p, "undo")
+    new = path.read_bytes()
+    path.write_bytes(b"---\n" + skills.MARK.encode() + b"\nname: old\n")
+    p.install()
+    assert path.read_bytes() == new
+
+
+def test_a_project_has_skills_of_its_own(p: Place) -> None:
+    p.install("project")
+    assert (p.root / ".codex/skills/takeback-redo/SKILL.md").exists() and not p.folder.exists()
+    p.uninstall()
+    assert os.listdir(p.root / ".codex") == []
 
 
 # --- Approval ---------------------------------------------------------------------------------

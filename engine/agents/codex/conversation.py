@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from takeback.engine.agents.codex.setup import config_folder
+from takeback.engine.agents.codex.folders import config_folder
 from takeback.engine.agents.codex.turns import Turns
 from takeback.engine.agents.talk import Source, Talk
 

@@ -10,6 +10,7 @@ import os
 import re
 
 from takeback.engine.agents.codex import rollout
+from takeback.engine.agents.own import is_own
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -126,6 +127,8 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     here = _Place(data, session, os.path.abspath(_raw(folder)))
     open_calls = _kinds(running)
     name = _text(data.get("hook_event_name"))
+    if name in ("PreToolUse", "PostToolUse") and here.is_own():
+        return []
     if name == "PreToolUse":
         return here.begin(open_calls)
     if name == "PostToolUse":
@@ -181,6 +184,15 @@ class _Place:
             path = path or _text(self._data.get("transcript_path"))
             self._read = rollout.last_lines(path) if path else []
         return self._read
+
+    def is_own(self) -> bool:
+        """Whether takeback itself is called, which is no work of the agent's."""
+        command = _text(_map(self._data.get("tool_input")).get("command"))
+        return (
+            "takeback" in command
+            and _text(self._data.get("tool_name")) in SHELLS
+            and is_own(command)
+        )
 
     def settled(self, calls: Mapping[str, str]) -> tuple[list[Event], set[str], set[str]]:
         """The ends of calls that no hook told of, and which those are; and those that go on."""

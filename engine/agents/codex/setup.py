@@ -1,11 +1,15 @@
-"""Connecting Codex: hooks in its ``hooks.json``. The user approves them within Codex, never we."""
+"""Connecting Codex: hooks in its ``hooks.json``, and skills for undo and redo within it.
+
+The user approves the hooks within Codex, never we.
+"""
 
 from __future__ import annotations
 
 import os
 
 from takeback.engine.agents import hookfile, hookstatus
-from takeback.engine.agents.codex import approval
+from takeback.engine.agents.codex import approval, skills
+from takeback.engine.agents.codex.folders import config_folder
 from takeback.engine.agents.files import Check, FileEdit, Level
 from takeback.engine.agents.hookfile import Hooks
 
@@ -13,16 +17,11 @@ PROGRAM = "codex"
 TITLE = "Codex"
 NEXT = (
     "Now start codex, type /hooks and approve takeback's hooks: until then Codex leaves them out "
-    "without a word, and nothing is recorded."
+    "without a word, and nothing is recorded. Within it, $takeback-undo, $takeback-redo and "
+    "$takeback-status call takeback."
 )
 
 _TIMEOUT_S = 60
-
-
-def config_folder(home: bytes) -> bytes:
-    """The folder with Codex's settings, hooks and sessions, as Codex names it in its settings."""
-    own = os.environ.get("CODEX_HOME")
-    return os.path.realpath(os.fsencode(own)) if own else os.path.join(home, b".codex")
 
 
 def hooks_file(level: Level, root: bytes, home: bytes) -> bytes:
@@ -50,12 +49,13 @@ HOOKS = Hooks(
 
 def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_install`."""
-    return (hookfile.plan_install(HOOKS, level, root, home, data_dir),)
+    hooks = hookfile.plan_install(HOOKS, level, root, home, data_dir)
+    return (hooks, *skills.plan_install(level, root, home, data_dir))
 
 
 def plan_uninstall(root: bytes, home: bytes) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_uninstall`."""
-    return hookfile.plan_uninstall(HOOKS, root, home)
+    return (*hookfile.plan_uninstall(HOOKS, root, home), *skills.plan_uninstall(root, home))
 
 
 def status(root: bytes, home: bytes) -> list[Check]:
