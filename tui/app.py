@@ -395,6 +395,12 @@ class TakebackApp(App[None]):
             self.exit()
 
     async def action_interrupt(self) -> None:
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.screen.clear_selection()
+            self.copy_to_clipboard(selected)
+            self.say("Copied what was selected, where the terminal allows it.")
+            return
         now = time.monotonic()
         if now - self._tb_interrupted < _TWICE:
             await self.action_quit()

@@ -85,7 +85,7 @@ def _lexer(name: str) -> Lexer | None:
     return None if isinstance(found, TextLexer) else found
 
 
-def warm(names: Iterable[str], most: int = 20) -> None:
+def warm(names: Iterable[str], most: int = 500) -> None:
     """Load the lexers of files ahead, in the worker: each takes some hundredths of a second."""
     for name in list(dict.fromkeys(names))[:most]:
         lexer_for(name)

@@ -137,7 +137,7 @@ TABLE = (
     Key("common", "shift+tab", "app.focus_previous", "previous pane"),
     Key("common", "escape", "app.go_back", "back, never out of the app", "back"),
     Key("common", "q", "app.leave", "back, then quit"),
-    Key("common", "ctrl+c", "app.interrupt", "twice: quit"),
+    Key("common", "ctrl+c", "app.interrupt", "copy what is selected, else twice: quit"),
     Key("main", "1", "app.go('sessions')", "sessions"),
     Key("main", "2", "app.go('timeline')", "timeline"),
     Key("main", "3", "app.go('history')", "history"),

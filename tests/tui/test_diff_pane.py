@@ -150,6 +150,7 @@ def test_searching_goes_round_and_copying_takes_the_hunk(
         assert "match 2/2" in headline(app)
         await app.press("n")
         assert "match 1/2" in headline(app)
+        await app.until(lambda: "at the other end" in app.text())
         await app.press("N")
         assert "match 2/2" in headline(app)
         assert "hunk 3/3" in headline(app)
@@ -258,6 +259,26 @@ def test_y_never_copies_where_it_means_yes() -> None:
             taken = {key.action for key in keys.of(*scopes) if "y" in key.keys.split(",")}
             assert len(taken) <= 1, name
     assert "copy" not in {scope for scopes in keys.SCREENS["undo"] for scope in scopes}
+
+
+def test_what_is_selected_in_a_plan_is_copied_without_a_yes(changed: Path) -> None:
+    async def story(app: Driver) -> None:
+        await app.press("ctrl+x", "u")
+        await app.planned()
+        await app.until(lambda: "+ two" in app.text())
+        lines = app.text().split("\n")
+        row = next(y for y, line in enumerate(lines) if "+ two" in line)
+        column = lines[row].index("+ two") + 2
+        await app.pilot.mouse_down(offset=(column, row))
+        await app.pilot.hover(offset=(column + 2, row))
+        await app.pilot.mouse_up(offset=(column + 2, row))
+        await app.press("ctrl+c")
+        assert app.app.clipboard == "two"
+        await app.press("ctrl+c")
+        await app.until(lambda: "once more" in app.text())
+        assert (changed / "a.txt").read_text() == "one\nTWO\n"
+
+    play(changed, story, (120, 36))
 
 
 def test_a_wrapped_line_is_selected_as_one(changed: Path) -> None:

@@ -284,7 +284,10 @@ class DiffPane(ScrollView, can_focus=True):
             begin = keys.first("diff.search")
             self._say(f"Nothing was looked for yet: {begin} begins." if begin else "")
             return
-        self._match(self._tb_match + by)
+        at = self._tb_match + by
+        self._match(at)
+        if self._tb_matches and not 0 <= at < len(self._tb_matches):
+            self._say("The search went on at the other end.")
 
     def _match(self, at: int) -> None:
         """Go to a match; after the last comes the first."""
