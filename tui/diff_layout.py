@@ -278,7 +278,8 @@ def headline(diff: Diff, line: int) -> tuple[str, str]:
     hunk = hunk_at(diff, line)
     if hunk != NONE:
         parts.append(f"hunk {hunk - first + 1}/{last - first}")
-    parts.append(f"+{file.added} -{file.removed}")
+    if file.added or file.removed:
+        parts.append(f"+{file.added} -{file.removed}")
     return file.name + (f"  ({file.said})" if file.said else ""), "  ".join(parts)
 
 

@@ -258,6 +258,10 @@ def test_the_headline_says_where_a_line_is() -> None:
     assert diff_layout.headline(diff, second) == ("a.py", "file 1/2  hunk 2/2  +2 -2")
     assert diff_layout.headline(diff, third) == ("b.py", "file 2/2  hunk 1/1  +1 -1")
     assert diff_layout.headline(diffs.note("x"), 0) == ("", "")
+    drawn = diffs.parse(
+        b"diff --git a/pic b/pic\nindex 1..2 100644\nBinary files a/pic and b/pic\n"
+    )
+    assert diff_layout.headline(drawn, 0) == ("pic  (binary, not shown)", "")
 
 
 def test_a_place_is_found_again_with_more_context() -> None:
