@@ -360,7 +360,8 @@ def test_enter_on_a_session_of_another_project_goes_there(
         await app.press("ctrl+x", "u")
         await app.planned()
         await app.press("enter")
-        await app.until(lambda: not (folder.parent / "proto" / "p.py").exists())
+        await app.until(lambda: "Took back turn 1" in app.text())
+        assert not (folder.parent / "proto" / "p.py").exists()
         await app.press("1")
         await app.until(lambda: any("proto" in row and "1 undone" in row for row in app.rows()))
 

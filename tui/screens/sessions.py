@@ -24,6 +24,7 @@ from takeback.tui.widgets.row_list import Row, RowList, Span
 
 _AGE_EVERY = 20.0
 """Seconds after which "2m ago" is said anew."""
+_WIDE = 116
 _OTHERS_EVERY = 4.0
 """Seconds between two looks at the other projects."""
 
@@ -80,8 +81,13 @@ class SessionsScreen(MainScreen):
         if self._tb_all:
             self._age()
 
+    @property
+    def _wide(self) -> bool:
+        """Whether the titles keep enough room beside everything else."""
+        return self.size.width >= _WIDE
+
     def on_resize(self) -> None:
-        wide = self.has_class("-wide")
+        wide = self._wide
         if wide != self._tb_wide and self._tb_record is not None:
             self.takeback.prepare()
         self._tb_wide = wide
@@ -105,7 +111,7 @@ class SessionsScreen(MainScreen):
             self.takeback.glyphs,
             now,
             sort=self._tb_sort,
-            wide=self.has_class("-wide"),
+            wide=self._wide,
             projects=every,
             unread=unread,
         )
