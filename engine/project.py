@@ -43,20 +43,20 @@ from takeback.engine.model import (
     Turn,
 )
 from takeback.engine.record import openturn
-from takeback.engine.record.recorder import Begun, Recorder
-from takeback.engine.record.snapshot import Snapshotter, git_entry
 from takeback.engine.store import paths
 from takeback.engine.store.store import Store
-from takeback.engine.timeline import events, net, numbers, tail, timeline
-from takeback.engine.undo import oplog, prepare
-from takeback.engine.undo.ground import Ground
-from takeback.engine.undo.operate import as_sentence, leave_alone, operate
-from takeback.engine.undo.target import find_turn
-from takeback.engine.undo.upcoming import Upcoming, upcoming
+from takeback.engine.timeline import events, numbers, tail, timeline
+from takeback.engine.undo import oplog
 from takeback.engine.upkeep import recover as recovery
 
+# What plans, applies or records comes in with the method that does it: a first look at the timeline
+# waits for none of it.
 if TYPE_CHECKING:
     from takeback.engine.model import Call
+    from takeback.engine.record.recorder import Begun
+    from takeback.engine.record.snapshot import Snapshotter
+    from takeback.engine.undo.ground import Ground
+    from takeback.engine.undo.upcoming import Upcoming
     from takeback.engine.upkeep.doctor import Check
 
 
@@ -150,6 +150,8 @@ class Project:
 
     @property
     def snapshots(self) -> Snapshotter:
+        from takeback.engine.record.snapshot import Snapshotter
+
         if self._snapshots is None:
             self._snapshots = Snapshotter(self._need_store(), self.config, self.place)
         return self._snapshots
@@ -224,6 +226,8 @@ class Project:
             elif interrupt.was_interrupted(turn):
                 stopped.append(turn)
         if dead or stopped:
+            from takeback.engine.record.recorder import Recorder
+
             with store.lock, work.held():
                 recorder = Recorder(store, self.config, self.place, self.snapshots)
                 recorder.close_gone([turn.turn for turn in stopped])
@@ -345,6 +349,9 @@ class Project:
         Raises:
             UsageError: an unknown turn.
         """
+        from takeback.engine.timeline import net
+        from takeback.engine.undo.target import find_turn
+
         sessions = self.sessions()
         turns = [find_turn(sessions, name) for name in turn_ids]
         return tuple(self._count(net.net(turns)))
@@ -360,6 +367,8 @@ class Project:
         Raises:
             TakebackError: the store lost what is needed.
         """
+        from takeback.engine.record.snapshot import git_entry
+
         items = [(c.path, git_entry(c.before), git_entry(c.after)) for c in changes]
         return self._patch(items, context=context, binary=binary)
 
@@ -390,6 +399,7 @@ class Project:
         Raises:
             TakebackError: no git repository, or no such commit.
         """
+        from takeback.engine.record.snapshot import git_entry
         from takeback.engine.store.objects import object_id
         from takeback.engine.store.usergit import committed
 
@@ -416,6 +426,10 @@ class Project:
             NothingToDo, SessionRunning, UsageError: with the exit codes of the contract.
             TakebackError: the store cannot give what is needed, or a target cannot be written.
         """
+        from takeback.engine.record.recorder import Recorder
+        from takeback.engine.undo import prepare
+        from takeback.engine.undo.operate import as_sentence
+
         if self.store is None:
             self._unknown(request)
         store = self._need_store()
@@ -444,6 +458,8 @@ class Project:
                 )
 
     def _ground(self, fresh: bool) -> Ground:
+        from takeback.engine.undo.ground import Ground
+
         return Ground(
             self._need_store(),
             self.config,
@@ -469,6 +485,8 @@ class Project:
     @_cancellable
     def next_targets(self, session: str = "") -> tuple[Upcoming | None, Upcoming | None]:
         """What undo and redo would take next, without a look at any file; see `upcoming`."""
+        from takeback.engine.undo.upcoming import upcoming
+
         sessions, operations = self.sessions(), self._all_operations()
         return upcoming(sessions, operations, self.config.default_select, session)
 
@@ -499,6 +517,8 @@ class Project:
                 changed.
             TakebackError: something failed; nothing was changed, or the journal says how to go on.
         """
+        from takeback.engine.undo.operate import as_sentence, leave_alone, operate
+
         if plan.stopped:
             return Outcome(plan, None, None)
         store = self._need_store()

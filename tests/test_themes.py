@@ -53,7 +53,7 @@ XTERM = {
     "ansi_bright_cyan": "#00ffff",
     "ansi_bright_white": "#ffffff",
 }
-ALL = theming.shipped()
+ALL = theming.Known()
 OWN_COLORS = [name for name, theme in ALL.items() if not theme.ansi]
 TERMINALS_COLORS = [name for name, theme in ALL.items() if theme.ansi]
 

@@ -21,21 +21,18 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from takeback.engine.config import config_dir
+from takeback.engine.errors import TakebackError
 from takeback.engine.model import Request
 from takeback.engine.store.paths import store_dir
-from takeback.tui import chords, glyphs, keymap, keys, result_rows, screens, theming
+from takeback.tui import chords, glyphs, keymap, keys, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
 from takeback.tui.diff_layout import View
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp, stamp
 from takeback.tui.messages import Loaded, Opened, Record, Said
-from takeback.tui.result_rows import Result
 from takeback.tui.screens.base import BaseScreen
-from takeback.tui.screens.help import HelpScreen
 from takeback.tui.screens.main import MainScreen, folder_words
-from takeback.tui.screens.result import ResultScreen
-from takeback.tui.screens.undo import UndoScreen
 from takeback.tui.terminal import Terminal
 from takeback.tui.widgets import too_small
 from takeback.tui.widgets.diff_pane import DiffPane
@@ -46,9 +43,12 @@ from takeback.tui.work import Desk
 
 if TYPE_CHECKING:
     from takeback.engine.project import Project
+    from takeback.tui.result_rows import Result
 
 _FOLLOW_EVERY = 2.0
 """Seconds between two looks for something new in the record."""
+_FIRST_MOST = 2_000
+"""Changes that the first picture can wait for."""
 _PLAIN = PlainSigns()
 _UNSEEN = ("app.leave", "app.go_back", "app.quit", "app.interrupt")
 """Actions that also run while the terminal is too small to show what they do."""
@@ -62,6 +62,7 @@ class TakebackApp(App[None]):
     Attributes:
         desk: takes the calls of the engine.
         record: what was recorded, as it was read last.
+        first: what is shown until then, in the very first picture.
         theme_setting: the theme that the user wants, or "auto"; `theme` is the one that is shown.
         session_id: the session that the timeline shows, "" for the newest.
         diff_view: how diffs are looked at, on every screen.
@@ -78,7 +79,11 @@ class TakebackApp(App[None]):
     ]
 
     def __init__(
-        self, project: Project, said: Sequence[str] = (), terminal: Terminal = terminals.FULL
+        self,
+        project: Project,
+        said: Sequence[str] = (),
+        terminal: Terminal = terminals.FULL,
+        first: Record | None = None,
     ) -> None:
         # Without colours Textual would show greys, unless they are left to the terminal.
         super().__init__(ansi_color=True if terminal.colors == "none" else None)
@@ -91,6 +96,7 @@ class TakebackApp(App[None]):
         keys.use(table, self.glyphs)
         self.desk = Desk(self)
         self.record: Record | None = None
+        self.first = first
         self.session_id = ""
         self.diff_view = View()
         self.result: Result | None = None
@@ -192,7 +198,7 @@ class TakebackApp(App[None]):
             return Loaded(record, project.root, screen.keys_of, screen.prepare(record))
 
         def call() -> Message:
-            if first and screen.keys_of == "timeline":
+            if first and self.first is None and screen.keys_of == "timeline":
                 glimpse = Record(project.glimpse(), partial=True)
                 if glimpse.sessions:
                     self.post_message(made(glimpse))
@@ -318,6 +324,8 @@ class TakebackApp(App[None]):
 
     def open_plan(self, request: Request) -> None:
         """Show the plan of a request, unless one is shown already."""
+        from takeback.tui.screens.undo import UndoScreen
+
         if not any(isinstance(screen, UndoScreen) for screen in self.screen_stack):
             self.push_screen(UndoScreen(request))
 
@@ -328,15 +336,19 @@ class TakebackApp(App[None]):
 
     def done(self, result: Result) -> None:
         """Close the panel after its plan was carried out, and read the timeline again."""
+        from takeback.tui import result_rows
+
         self._close_panels()
         self.result = result
         self.say(f"{self.glyphs.done} {result_rows.sentence(result)}")
         self.load()
         if result.opens:
-            self.push_screen(ResultScreen(result))
+            self.action_result()
 
     def action_result(self) -> None:
         """Show what the last operation did."""
+        from takeback.tui.screens.result import ResultScreen
+
         if self.result is None:
             self.say("Nothing was taken back or put back since the app was opened.")
         elif not isinstance(self.screen, ResultScreen):
@@ -354,6 +366,8 @@ class TakebackApp(App[None]):
             self.screen.say(text, warning)
 
     def action_help(self) -> None:
+        from takeback.tui.screens.help import HelpScreen
+
         if isinstance(self.screen, BaseScreen) and not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.screen.keys_of))
 
@@ -389,7 +403,7 @@ class TakebackApp(App[None]):
             self.exit()
 
     async def action_quit(self) -> None:
-        if any(isinstance(screen, UndoScreen) and screen.applying for screen in self.screen_stack):
+        if any(isinstance(screen, BaseScreen) and screen.applying for screen in self.screen_stack):
             self.say("Working: this cannot be left half done.")
         else:
             self.exit()
@@ -526,6 +540,16 @@ class Listener:
         self.tell(text)
 
 
+def _first_look(project: Project) -> Record | None:
+    """The newest turns, for the first picture; None where that is for the worker to find out."""
+    try:
+        found = project.glimpse()
+    except TakebackError:
+        return None
+    changes = sum(len(turn.changes) for session in found for turn in session.turns)
+    return Record(found, partial=True) if found and changes <= _FIRST_MOST else None
+
+
 def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> None:
     """Open the app on the project of a folder, until it is closed.
 
@@ -544,7 +568,8 @@ def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> N
         # Set to nothing it means nothing; Textual takes it for a wish all the same.
         del os.environ["NO_COLOR"]
     encoding = getattr(sys.__stderr__, "encoding", "") or ""
-    app = TakebackApp(project, project.begin_command(), terminals.look(os.environ, encoding))
+    said = project.begin_command()
+    app = TakebackApp(project, said, terminals.look(os.environ, encoding), _first_look(project))
     listener.tell = lambda text: app.post_message(Said(text))
     try:
         app.run()

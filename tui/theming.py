@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -45,6 +45,28 @@ class Read:
     wrong: tuple[str, ...] = ()
 
 
+class Known(Mapping[str, Theme]):
+    """Themes by name; a shipped one is read when it is asked for."""
+
+    def __init__(self, own: Mapping[str, Theme] | None = None) -> None:
+        self._read = dict(own or {})
+        self._names = tuple(sorted({*themes.names(), *self._read}))
+
+    def __getitem__(self, name: str) -> Theme:
+        if name not in self._read:
+            theme = read(themes.read(name), f"{name}.toml", name).theme
+            if theme is None:
+                raise KeyError(name)
+            self._read[name] = theme
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @dataclass(frozen=True, slots=True)
 class Themes:
     """Every theme there is.
@@ -56,7 +78,7 @@ class Themes:
         notes: what is worth knowing and not wrong.
     """
 
-    all: dict[str, Theme]
+    all: Known
     own: frozenset[str] = frozenset()
     wrong: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -193,19 +215,10 @@ def defaults(dark: bool = True, ansi: bool = False) -> dict[str, str]:
     return dict(_shipped(names[dark])["variables"])
 
 
-def shipped() -> dict[str, Theme]:
-    """The themes that come with takeback."""
-    found = {}
-    for name in themes.names():
-        theme = read(themes.read(name), f"{name}.toml", name).theme
-        if theme is not None:
-            found[name] = theme
-    return found
-
-
 def load(folder: bytes) -> Themes:
     """Every shipped theme and those in a folder of the user's, and what was wrong with them."""
-    found = shipped()
+    found: dict[str, Theme] = {}
+    shipped = frozenset(themes.names())
     own: dict[str, str] = {}
     wrong: list[str] = []
     notes: list[str] = []
@@ -238,13 +251,13 @@ def load(folder: bytes) -> Themes:
                 f"The theme {safe(title)!r} of {shown} is not used: {own[title]} has that name."
             )
             continue
-        if title in found:
+        if title in shipped:
             notes.append(
                 f"The theme {safe(title)!r} of {shown} takes the place of the shipped one."
             )
         own[title] = shown
         found[title] = got.theme
-    return Themes(found, frozenset(own), tuple(wrong), tuple(notes))
+    return Themes(Known(found), frozenset(own), tuple(wrong), tuple(notes))
 
 
 def missing(name: str, known: Iterable[str]) -> str:

@@ -106,7 +106,7 @@ def test_words_that_differ_on_both_sides() -> None:
 
 @pytest.mark.parametrize("name", themes.names())
 def test_code_can_be_read_on_every_ground(name: str) -> None:
-    theme = theming.shipped()[name]
+    theme = theming.Known()[name]
     colors = theme.to_color_system().generate() | theme.variables
     grounds = {"background": colors["background"]}
     for side in ("added", "removed"):

@@ -104,7 +104,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_kept(folder: Path, tmp_pa
         await move_to(driver, rows, "nord")
         (tmp_path / "config").write_text("in the way")
         await driver.press("enter")
-        await driver.until(lambda: "config" in driver.text())
+        await driver.until(lambda: "Not a directory" in driver.text())
         assert isinstance(driver.app.screen, ThemesScreen)
         await driver.press("escape")
         await driver.until(lambda: driver.app.theme == "takeback-dark")

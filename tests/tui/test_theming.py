@@ -76,7 +76,7 @@ def test_everything_wrong_in_a_file_is_said_at_once_and_the_rest_counts() -> Non
 )
 def test_what_a_theme_leaves_out_fits_its_ground(head: str, default: str) -> None:
     read = theming.read(f'{head}\n[colors]\nprimary = "blue"\n', "x", "x")
-    wanted = theming.shipped()[default].variables
+    wanted = theming.Known()[default].variables
     assert read.wrong == ()
     assert read.theme is not None
     assert (

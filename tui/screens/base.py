@@ -37,6 +37,11 @@ class BaseScreen(Screen[None]):
         self.mount(TooSmall())
 
     @property
+    def applying(self) -> bool:
+        """Whether something is being carried out that cannot be left half done."""
+        return False
+
+    @property
     def stands(self) -> bool:
         """Whether the widgets are there: sizes and answers also come before and after that."""
         return self.is_running and bool(self.query("#keys"))

@@ -16,7 +16,7 @@ from takeback.engine.timeline.later import later_edits
 from takeback.tui import diffs, keys, marks, timeline_shown, timeline_words
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
-from takeback.tui.screens.base import STATUS
+from takeback.tui.screens.base import BREAKPOINTS, STATUS
 from takeback.tui.screens.diff import DiffScreen
 from takeback.tui.screens.main import MainScreen
 from takeback.tui.text import counted
@@ -41,6 +41,10 @@ class Next(Message):
     """What undo and redo would take next, in words."""
 
     words: str
+
+
+_BESIDES = 4
+"""Cells of the list that rows do not have: the signs before, the scroll bar, one at the edge."""
 
 
 class TimelineScreen(MainScreen):
@@ -79,6 +83,14 @@ class TimelineScreen(MainScreen):
         yield TextLine("Reading…", id=STATUS)
         yield KeyLine(self.keys_of, id="keys")
 
+    def on_mount(self) -> None:
+        first = self.takeback.first
+        if first is not None:
+            width = self.app.size.width
+            wide = width >= BREAKPOINTS[1][0]
+            self._tb_width = (width * self._tb_share // 100 if wide else width) - _BESIDES
+            self.loaded(first, self.prepare(first))
+
     @property
     def rows(self) -> RowList:
         return self.query_one("#rows", RowList)
@@ -94,8 +106,7 @@ class TimelineScreen(MainScreen):
         """Break the lines again where the list got another width."""
         if not self.stands:
             return
-        # The signs before a row, the scroll bar, and a cell at the edge.
-        width = self.rows.size.width - 4
+        width = self.rows.size.width - _BESIDES
         if width != self._tb_width and width > 0:
             self._tb_width = width
             if self._tb_shown is not None:
