@@ -30,6 +30,8 @@ def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
     if entry.change is not None:
         change = entry.change
         said = f"{safe(change.path)}: {present.evidence_words(change, turn.calls)}"
+        last = next((one for one in reversed(turn.calls) if one.id in change.call_ids), None)
+        said += f", {present.clock(last.ended_ns)}" if last is not None and last.ended_ns else ""
         said += ", taken back" if change.undone else ""
         turns = later.get((turn.id, change.path), ()) if later and not change.undone else ()
         if turns:
@@ -38,7 +40,8 @@ def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
         return (said,)
     if entry.step is not None:
         files = counted(len(entry.step.changes), "file") if entry.step.changes else "no file"
-        return (f"Turn {turn.n}, step {safe(entry.step.id)}: {files} changed.",)
+        number = next((at for at, one in enumerate(turn.steps, 1) if one is entry.step), 0)
+        return (f"Turn {turn.n}, step {number} of {len(turn.steps)}: {files} changed.",)
     words = [_about(turn), *(safe(note) for note in turn.notes)]
     words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
     return tuple(words)

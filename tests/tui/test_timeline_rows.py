@@ -10,6 +10,7 @@ import pytest
 
 from takeback.engine.model import Session, Turn
 from takeback.engine.timeline.later import later_edits
+from takeback.engine.undo.upcoming import Upcoming
 from takeback.tui import timeline_rows, timeline_words
 from takeback.tui.glyphs import ASCII, UNICODE, Glyphs
 from takeback.tui.timeline_model import Entry, View
@@ -124,7 +125,7 @@ def test_later_turns_that_edit_the_same_file_are_named() -> None:
     ]  # fmt: skip
     entry = found(first, second, third)[-1]
     (said,) = timeline_words.details(entry, later_edits([session(first, second, third)]))
-    assert said == "a: edited by edit #1; edited later by turns 2 and 3"
+    assert said == "a: edited by edit #1, 15:00:00; edited later by turns 2 and 3"
 
 
 def test_what_was_taken_back_warns_of_no_later_turn_and_counts_as_none() -> None:
@@ -360,3 +361,27 @@ def test_a_session_in_a_line() -> None:
     assert timeline_words.fitted(parts, 20) == "Tax  ● running"
     long = [("a title that is much too long", 0), ("9 turns", 1)]
     assert timeline_words.fitted(long, 34) == "a title that is much too…  9 turns"
+
+
+def test_each_row_says_what_it_is() -> None:
+    known = turn(2, step("hm"), step("Done.", call("c1", "a"), call("c2", command="make")))
+    rows = {entry.row.key: timeline_words.details(entry) for entry in found(known)}
+    assert rows["text:t2:t2.1:0"] == ("Turn 2, step 1 of 2: no file changed.",)
+    assert rows["change:t2:61"] == ("a: edited by edit #1, 15:00:00",)
+    assert rows["call:t2:c2"] == ("shell #2 (c2)  15:00:00  make", "No file changed.")
+    assert rows["turn:t2"] == ("Turn 2, 2026-12-01 14:04: 1 file agent-edited.",)
+    (heading,) = (entry for entry in found(known) if entry.kind == "turn")
+    assert timeline_words.beside(heading, 40) == rows["turn:t2"]
+    (said,) = (entry for entry in found(known) if entry.row.key == "text:t2:t2.2:0")
+    assert timeline_words.beside(said, 40)[-1] == "Done."
+
+
+def test_what_comes_next_is_named() -> None:
+    turn_8 = Upcoming("turn 8", 1, ("t8",))
+    redo = Upcoming("undo of turn 9", 3, ("t9",), "op1")
+    assert timeline_words.next_words(None, None) == ""
+    assert timeline_words.next_words(turn_8, redo) == (
+        "next undo: turn 8, 1 file   next redo: turn 9, 3 files"
+    )
+    assert "still runs" in timeline_words.next_words(replace(turn_8, running=True), None)
+    assert "unknown origin only" in timeline_words.next_words(replace(turn_8, stopped=True), None)

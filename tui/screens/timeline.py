@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -60,6 +60,7 @@ class TimelineScreen(MainScreen):
         self._tb_every: bool | None = None
         self._tb_width = 76
         self._tb_marks: dict[str, Part] = {}
+        self._tb_net: tuple[Shown, Mapping[str, Part], tuple[Change, ...]] | None = None
         self._tb_anchor = ""
         self._tb_turn = ""
         self._tb_follows = True
@@ -283,6 +284,10 @@ class TimelineScreen(MainScreen):
         if self._tb_marks:
             what = marks.words(self._tb_marks, self._tb_shown.turns)
             said: tuple[str, ...] = (f"Marked: {what}. {keys.words(_MARKED)}",)
+            between = sum(bool(change.note) for change in self._net)
+            if between:
+                sign = self.takeback.glyphs.warning
+                said += (f"{sign} {counted(between, 'file')} also changed in between.",)
         else:
             said = timeline_words.details(entry, self._tb_shown.view.later)
         self.query_one("#detail", TextLine).say("  ".join(said))
@@ -298,11 +303,23 @@ class TimelineScreen(MainScreen):
         """What the pane shows, and what it says where there is no difference."""
         shown = self._tb_shown
         if self._tb_marks and shown is not None:
-            found = marks.changes(self._tb_marks, shown.turns)
             what = marks.words(self._tb_marks, shown.turns)
-            return found, (f"{what[:1].upper()}{what[1:]}: nothing differs in the end.",)
+            what = f"{what[:1].upper()}{what[1:]}"
+            return self._net, (f"{what}{', together.' if self._net else ': no difference.'}",)
         width = self.query_one("#diff", DiffPane).size.width
         return entry.changes, timeline_words.beside(entry, width - 3)
+
+    @property
+    def _net(self) -> tuple[Change, ...]:
+        """The net difference of what is marked, made once."""
+        shown = self._tb_shown
+        if shown is None:
+            return ()
+        known = self._tb_net
+        if known is None or known[0] is not shown or known[1] != self._tb_marks:
+            found = marks.changes(self._tb_marks, shown.turns)
+            known = self._tb_net = (shown, dict(self._tb_marks), found)
+        return known[2]
 
     def on_diffed(self, message: Diffed) -> None:
         message.stop()
