@@ -130,15 +130,16 @@ class Choice:
         kind, _, rest = key.partition(":")
         if kind == "file":
             return [bytes.fromhex(rest)]
-        mine = [file.path for file in self.files if kind == "group" and file.origin == rest]
-        return [path for path in mine if path in self.can_tick]
+        return self._boxes({rest}) if kind == "group" else []
 
     def group_of(self, key: str) -> list[bytes]:
         """The files of the group that a row is in."""
-        own = self.of_row(key)
-        origins = {file.origin for file in self.files if file.path in own}
-        mine = [file.path for file in self.files if file.origin in origins]
-        return [path for path in mine if path in self.can_tick]
+        own = set(self.of_row(key))
+        return self._boxes({file.origin for file in self.files if file.path in own})
+
+    def _boxes(self, origins: set[str]) -> list[bytes]:
+        """The files of some groups that have a tick box."""
+        return [f.path for f in self.files if f.origin in origins and self.has_box(f)]
 
     # --- Files that changed since ------------------------------------------------------------
 
@@ -148,12 +149,21 @@ class Choice:
 
     def ways(self, path: bytes) -> tuple[Way, ...]:
         """What can be chosen for a file; nothing where it did not change since."""
-        entries = [known.get(path) for known in (_known(self.first), self.entries())]
-        if any(entry is not None and entry.reason == DELETED_SINCE for entry in entries):
-            return ("merge", "whole")
-        chosen = path in self.keep or path in self.whole
-        met = any(entry is not None and entry.action in ("merge", "conflict") for entry in entries)
-        return ("merge", "keep", "whole") if chosen or met else ()
+        return self.open_ways().get(path, ())
+
+    def open_ways(self) -> dict[bytes, tuple[Way, ...]]:
+        """What can be chosen for each file that changed since."""
+        found: dict[bytes, tuple[Way, ...]] = dict.fromkeys(
+            (*self.keep, *self.whole), ("merge", "keep", "whole")
+        )
+        entries = [*self.first.entries, *(self.plan.entries if self.plan is not None else ())]
+        for entry in entries:
+            if entry.action in ("merge", "conflict"):
+                found[entry.known_as] = ("merge", "keep", "whole")
+        for entry in entries:
+            if entry.reason == DELETED_SINCE:
+                found[entry.known_as] = ("merge", "whole")
+        return found
 
     def turned(self, path: bytes) -> Choice:
         """The next choice for a file."""

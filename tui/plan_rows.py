@@ -44,16 +44,18 @@ def rows(choice: Choice, glyphs: Glyphs) -> list[Row]:
     out: list[Row] = []
     known = choice.entries()
     held: dict[str, list[File]] = {"conflict": [], "keep": []}
+    first = {entry.known_as: entry for entry in choice.first.entries}
+    key = keys.words("{undo.choose}")
     for origin in GROUPS:
         mine: list[File] = []
         for file in choice.files:
             if file.origin != origin:
                 continue
-            place = _place(choice, file, known.get(file.path))
+            place = _place(choice, file, known.get(file.path), first)
             (held[place] if place else mine).append(file)
         if mine:
             out.append(_group(choice, origin, mine, glyphs))
-            out += [_file(choice, file, known.get(file.path), glyphs) for file in mine]
+            out += [_file(choice, file, known.get(file.path), glyphs, key) for file in mine]
     out += _block("since", since_lines(choice, glyphs), "warning", flat=True)
     listed = {file.path for file in choice.files}
     shown = choice.plan if choice.plan is not None else choice.first
@@ -64,8 +66,12 @@ def rows(choice: Choice, glyphs: Glyphs) -> list[Row]:
         out += _left(others, action, f"Comes with it: {present.VERBS[action][0]}", "title")
     out += _block("dirs", dir_lines(shown), "title")
     conflicts = f"{glyphs.warning} Conflicts, left alone"
-    out += _left(others, "conflict", conflicts, "conflict", _held(choice, held["conflict"], known))
-    out += _left(others, "keep", "Kept as they are", "title", _held(choice, held["keep"], known))
+    out += _left(
+        others, "conflict", conflicts, "conflict", _held(choice, held["conflict"], known, key)
+    )
+    out += _left(
+        others, "keep", "Kept as they are", "title", _held(choice, held["keep"], known, key)
+    )
     lines = present.not_captured_lines(shown.not_captured, "")
     out += _block("missed", lines, "warning")
     warned = [
@@ -77,10 +83,11 @@ def rows(choice: Choice, glyphs: Glyphs) -> list[Row]:
     return out + _block("effects", [EFFECTS, *effects] if effects else [], "title")
 
 
-def _place(choice: Choice, file: File, entry: PlanEntry | None) -> str:
+def _place(
+    choice: Choice, file: File, entry: PlanEntry | None, first: dict[bytes, PlanEntry]
+) -> str:
     """Under what else than its class a file is listed, "" for nothing else."""
     if file.held and file.path not in choice.whole:
-        first = {one.known_as: one for one in choice.first.entries}
         met = entry or first.get(file.path)
         return "keep" if met is not None and met.action == "keep" else "conflict"
     ticked = file.path in choice.ticked
@@ -98,7 +105,7 @@ def _group(choice: Choice, origin: str, files: Sequence[File], glyphs: Glyphs) -
     return Row(f"group:{origin}", (lead, count), box=box, head=True)
 
 
-def _file(choice: Choice, file: File, entry: PlanEntry | None, glyphs: Glyphs) -> Row:
+def _file(choice: Choice, file: File, entry: PlanEntry | None, glyphs: Glyphs, key: str) -> Row:
     ticked = file.path in choice.ticked or not choice.can_choose
     word, role = "leave", "muted"
     said: list[str] = []
@@ -108,7 +115,7 @@ def _file(choice: Choice, file: File, entry: PlanEntry | None, glyphs: Glyphs) -
         role = {"delete": "removed", "merge": "warning", "keep": "muted"}.get(entry.action, "")
         if entry.source:
             name = f"{safe(entry.path)} (was {safe(entry.source)})"
-        said += _chosen(choice, file.path, entry)
+        said += _chosen(choice, file.path, entry, key)
         said += [safe(note) for note in entry.notes]
     elif ticked and choice.plan is not None:
         word = "as is"
@@ -135,33 +142,37 @@ def _file(choice: Choice, file: File, entry: PlanEntry | None, glyphs: Glyphs) -
     )
 
 
-def _chosen(choice: Choice, path: bytes, entry: PlanEntry) -> list[str]:
+def _chosen(choice: Choice, path: bytes, entry: PlanEntry, key: str) -> list[str]:
     """The choice for a file in the words of its row."""
     way = choice.way(path)
     if way == "keep" and entry.action == "keep":
-        return ["kept, your choice (c: next)"]
+        return [f"kept, your choice ({key}: next)"]
     if way == "whole" and entry.action in ("restore", "delete"):
-        return ["taken back whole, your choice (c: next)"]
+        return [f"taken back whole, your choice ({key}: next)"]
     if entry.action == "merge":
-        return ["merged with later edits (c: other choice)"]
+        return [f"merged with later edits ({key}: other choice)"]
     return [safe(entry.reason)] if entry.reason else []
 
 
-def _held(choice: Choice, files: Sequence[File], known: dict[bytes, PlanEntry]) -> list[Row]:
+def _held(
+    choice: Choice, files: Sequence[File], known: dict[bytes, PlanEntry], key: str
+) -> list[Row]:
     """Files that are left alone, each with why and what can be chosen."""
     out = []
     first = {entry.known_as: entry for entry in choice.first.entries}
+    every = choice.open_ways()
     for file in files:
         entry = known.get(file.path) or first.get(file.path)
         if entry is None:
             continue
         way = choice.way(file.path)
         if way == "keep":
-            said = ["kept, your choice (c: next)"]
+            said = [f"kept, your choice ({key}: next)"]
         else:
-            ways = choice.ways(file.path)
-            hint = "c: keep it, or take it back whole" if "keep" in ways else "c: bring it back"
-            said = [*([safe(entry.reason)] if entry.reason else []), hint]
+            both = "keep" in every.get(file.path, ())
+            hint = "keep it, or take it back whole" if both else "bring it back"
+            said = [safe(entry.reason)] if entry.reason else []
+            said.append(f"{key}: {hint}")
         box: Box = ""
         if choice.has_box(file):
             box = "on" if file.path in choice.ticked else "off"
@@ -234,18 +245,21 @@ def _some(names: Sequence[str], limit: int = _SHOWN) -> list[str]:
 
 def since_lines(choice: Choice, glyphs: Glyphs) -> list[str]:
     """One sentence for each file that changed since and that this would write or keep."""
-    known = choice.entries()
-    out = []
-    for file in choice.files:
-        entry = known.get(file.path)
-        if file.path not in choice.ticked and choice.can_choose:
-            continue
-        if entry is None or not choice.ways(file.path) or entry.action == "conflict":
-            continue
-        out.append(f"{glyphs.warning} {safe(entry.path)}: {_since(choice, file, entry)}")
-    if len(out) > _SHOWN:
-        out = [*out[:_SHOWN], f"{len(out) - _SHOWN} more files changed since."]
-    return out
+    known, ways = choice.entries(), choice.open_ways()
+    mine = [
+        (file, known[file.path])
+        for file in choice.files
+        if file.path in ways
+        and file.path in known
+        and known[file.path].action != "conflict"
+        and (file.path in choice.ticked or not choice.can_choose)
+    ]
+    out = [
+        f"{glyphs.warning} {safe(entry.path)}: {_since(choice, file, entry)}"
+        for file, entry in mine[:_SHOWN]
+    ]
+    more = len(mine) - _SHOWN
+    return [*out, f"{counted(more, 'more file')} changed since."] if more > 0 else out
 
 
 def _since(choice: Choice, file: File, entry: PlanEntry) -> str:
