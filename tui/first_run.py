@@ -115,10 +115,10 @@ def rows(found: Found, counted_: Counted, glyphs: Glyphs) -> list[Row]:
         out.append(_line("refused", "Protected", text, "warning"))
     else:
         out += _protected(found, counted_, glyphs)
-    lead = (Span(f"{'Store':<{_LABEL}}", "muted"), Span(found.store, "", True))
-    out.append(Row("project:store", lead, still=True, indent=1))
-    if not found.made:
-        out.append(_line("made", "", "made with the first turn that is recorded", "muted"))
+        lead = (Span(f"{'Store':<{_LABEL}}", "muted"), Span(found.store, "", True))
+        out.append(Row("project:store", lead, still=True, indent=1))
+        if not found.made:
+            out.append(_line("made", "", "made with the first turn that is recorded", "muted"))
     out += [_gap(2), _heading("demo", "Try it first", glyphs)]
     said = "a throw-away project with a recorded session (takeback demo)"
     out.append(Row("demo", (Span(f"{'Demo':<{_LABEL}}", "title"), Span(said)), head=True, indent=1))

@@ -86,7 +86,10 @@ def test_what_would_be_protected_and_what_not_and_why() -> None:
     assert "not known: git is gone" in shown(counted=Counted(failed="git is gone"))
     assert "too many or too large" in shown(counted=Counted(Look(9, 9, {}, True)))
     assert "(no git)" in shown(replace(FOUND, git=False))
-    assert "Protected" in shown(replace(FOUND, refused="it is your home folder"))
+    assert "Store ~/data/x\nmade with the first turn" in shown()
+    refused = shown(replace(FOUND, refused="it is your home folder"))
+    assert "Protected ⚠ nothing: it is your home folder" in refused
+    assert "Store" not in refused, "nothing will be recorded here"
 
 
 def test_programs_of_other_agents_drop_out_once_they_can_be_connected(
