@@ -150,6 +150,9 @@ class Turn:
 
     Attributes:
         seq: the ledger's number of its begin: what came first is never told by a clock.
+        recorded: False for one that only the agent's own files tell of, from before takeback: it
+            has no number and no changes, and nothing of it can be taken back.
+        key: the agent's own id of the turn, "" where there is none.
     """
 
     id: str
@@ -173,6 +176,8 @@ class Turn:
     pid_known: bool = False
     last_event_ns: int = 0
     seq: int = 0
+    recorded: bool = True
+    key: str = ""
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -190,6 +195,11 @@ class Session:
     begun_ns: int
     ended_ns: int
     turns: tuple[Turn, ...]
+
+    @property
+    def recorded(self) -> bool:
+        """Whether takeback recorded it, see `Turn`."""
+        return all(turn.recorded for turn in self.turns)
 
 
 # --- Undo ----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from takeback.engine import config as settings
 from takeback.engine import work
-from takeback.engine.agents import interrupt
+from takeback.engine.agents import conversations, interrupt
 from takeback.engine.errors import (
     NothingToDo,
     SessionRunning,
@@ -262,6 +262,16 @@ class Project:
         return timeline.build(
             self.store, log, self._all_operations(), running, self._count if counts else None
         )
+
+    @_cancellable
+    def conversations(self, counts: bool = False) -> conversations.Conversations:
+        """The sessions with what was said in them, as the agents' own files tell it, and the
+        conversations from before takeback.
+
+        Args:
+            counts: as for `sessions`.
+        """
+        return conversations.gather(self.sessions(counts), self.root, conversations.home_folder())
 
     def glimpse(self, turns: int = 3) -> tuple[Session, ...]:
         """The newest session with its last turns only: for a first look, however much there is.

@@ -105,19 +105,24 @@ def turn(item: Turn) -> Document:
     }
 
 
-def log(root: bytes, git: bool, sessions: Iterable[Session]) -> Document:
+def log(
+    root: bytes, git: bool, sessions: Iterable[Session], past: Iterable[Session] = ()
+) -> Document:
+    """Everything that was recorded; `past` are conversations of which nothing was."""
     return {
         "project": {"root": decode(root), "git": git},
-        "sessions": [
-            {
-                "id": item.id,
-                "agent": item.agent,
-                "title": item.title,
-                "state": item.state,
-                "turns": [turn(entry) for entry in item.turns],
-            }
-            for item in sessions
-        ],
+        "sessions": [_logged(item) for item in sessions],
+        "past": [_logged(item) for item in past],
+    }
+
+
+def _logged(item: Session) -> Document:
+    return {
+        "id": item.id,
+        "agent": item.agent,
+        "title": item.title,
+        "state": item.state,
+        "turns": [turn(entry) for entry in item.turns],
     }
 
 
@@ -126,22 +131,24 @@ def files_of(session: Session) -> int:
     return len({item.path for entry in session.turns for item in entry.changes})
 
 
-def session_rows(sessions: Sequence[Session]) -> Document:
+def session_rows(sessions: Sequence[Session], past: Sequence[Session] = ()) -> Document:
     """The sessions, newest first; they come oldest first."""
     return {
-        "sessions": [
-            {
-                "id": item.id,
-                "agent": item.agent,
-                "title": item.title,
-                "state": item.state,
-                "begun": moment(item.begun_ns),
-                "ended": moment(item.ended_ns),
-                "turns": len(item.turns),
-                "files": files_of(item),
-            }
-            for item in reversed(sessions)
-        ]
+        "sessions": [_session_row(item) for item in reversed(sessions)],
+        "past": [_session_row(item) for item in reversed(past)],
+    }
+
+
+def _session_row(item: Session) -> Document:
+    return {
+        "id": item.id,
+        "agent": item.agent,
+        "title": item.title,
+        "state": item.state,
+        "begun": moment(item.begun_ns),
+        "ended": moment(item.ended_ns),
+        "turns": len(item.turns),
+        "files": files_of(item),
     }
 
 

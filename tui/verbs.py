@@ -114,29 +114,33 @@ def unbuilt(args: Arguments, out: Output) -> int:
 
 
 def sessions(args: Arguments, out: Output) -> int:
-    from takeback.tui import documents, present
+    from takeback.tui import documents, past, present
 
-    found = open_project(args, out).sessions()
-    out.answer(documents.session_rows(found), present.session_lines(found))
+    found = open_project(args, out).conversations()
+    lines = present.session_lines(found.sessions) + past.session_lines(found)
+    out.answer(documents.session_rows(found.sessions, found.past), lines)
     return Exit.DONE
 
 
 def log(args: Arguments, out: Output) -> int:
     from takeback.engine.store import paths
-    from takeback.tui import documents, present
+    from takeback.tui import documents, past, present
 
     project = open_project(args, out)
-    found = project.sessions(counts=True)
+    talks = project.conversations(counts=True)
+    found, before = talks.sessions, talks.past
     if "--session" in args.values:
         wanted = args.value("--session")
         found = tuple(session for session in found if session.id == wanted)
-        if not found:
+        before = tuple(session for session in before if session.id == wanted)
+        if not (found or before):
             raise UsageError(
                 f"There is no session {wanted!r} in this project.",
                 "takeback sessions lists them.",
             )
-    document = documents.log(project.root, paths.has_git(project.root), found)
-    out.answer(document, present.log_lines(found))
+    document = documents.log(project.root, paths.has_git(project.root), found, before)
+    lines = present.log_lines(found) if found or not before else []
+    out.answer(document, [*lines, *past.log_lines(before, whole="--session" in args.values)])
     return Exit.DONE
 
 

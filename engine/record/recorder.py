@@ -240,6 +240,8 @@ class Recorder:
         }
         if missing:
             record["missing"] = True
+        if event.key:
+            record["key"] = _clean(event.key)
         outer = os.environ.get("TAKEBACK_RUN", "")
         if outer and outer != name:
             record["run"] = _clean(outer)

@@ -194,6 +194,7 @@ def _turn(
         bool(raw.begin.get("pid")),
         raw.last_ns,
         raw.seq,
+        key=str(raw.begin.get("key", "")),
     )
 
 
