@@ -23,7 +23,7 @@ _LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
 _HIGHEST = 8
 
-AGENTS = ("claude", "codex")
+AGENTS = ("claude", "codex", "gemini")
 """Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`."""
 
 
@@ -110,12 +110,14 @@ def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
     events = getattr(
         __import__(f"takeback.engine.agents.{agent}.events").engine.agents, agent
     ).events
-    running = None
+    running: Any = None
     if _field(payload, "hook_event_name") in events.NEEDS_TURN:
         from takeback.engine.record import openturn
 
         turn = openturn.load(data, payload["session_id"])
-        if turn is not None:
+        if getattr(events, "WHOLE_TURN", False):
+            running = turn
+        elif turn is not None:
             running = {
                 call: str(known[1]) for call, known in turn.calls.items() if known[3] == "running"
             }
@@ -142,8 +144,9 @@ def _named_ancestor(name: bytes, pid: int = 0) -> int:
                 words = file.read(4096).split(b"\0")
         except (OSError, ValueError, IndexError):
             return 0
-        # Its own program, or the script that a `node` runs.
-        if any(os.path.basename(word) == name for word in words[:2]):
+        # Its own program, or the script that a `node` runs, behind options of its own.
+        named = [word for word in words if not word.startswith(b"-")][:2]
+        if any(os.path.basename(word).removesuffix(b".js") == name for word in named):
             return pid
         pid = parent
     return 0

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from takeback.engine.agents.claude import interrupt as claude
 from takeback.engine.agents.codex import interrupt as codex
+from takeback.engine.agents.gemini import interrupt as gemini
 
 if TYPE_CHECKING:
     from takeback.engine.record.openturn import OpenTurn
 
-_READERS = {"claude": claude.was_interrupted, "codex": codex.was_interrupted}
+_READERS = {
+    "claude": claude.was_interrupted,
+    "codex": codex.was_interrupted,
+    "gemini": gemini.was_interrupted,
+}
 
 
 def was_interrupted(turn: OpenTurn) -> bool:

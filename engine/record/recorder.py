@@ -401,6 +401,11 @@ class Recorder:
         old = self._store.objects.read(before)
         if _lines(old) == _lines(data) or after.kind != "file":
             return None
+        try:
+            old.decode("utf-8")
+        except UnicodeDecodeError:
+            # In another encoding; how the tool turned that into text is not known.
+            return None
         if b"\r\n" in old and b"\r" not in data:
             data = data.replace(b"\n", b"\r\n")
         return FileState("file", after.mode, self._store.objects.write("blob", data))

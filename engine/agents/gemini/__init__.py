@@ -1,0 +1,1 @@
+"""Gemini CLI: its hooks, its settings files, its chats."""
