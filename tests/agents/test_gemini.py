@@ -474,6 +474,15 @@ def test_a_file_that_is_no_utf8_text_was_not_changed_by_being_read(session: Sess
     assert file.read_bytes() == "level = 1\n".encode("utf-16")
 
 
+def test_takeback_itself_is_no_call_of_the_agents(session: Session) -> None:
+    session.begin()
+    for event in ("BeforeTool", "AfterTool"):
+        session.shell(event, "takeback undo --all")
+    assert session.turn().calls == ()
+    session.shell("BeforeTool", "takeback undo; rm x")
+    assert len(session.turn().calls) == 1
+
+
 def test_only_the_end_of_a_long_chat_is_read(session: Session) -> None:
     session.begin()
     for _ in range(3):
@@ -498,7 +507,9 @@ def test_the_agent_is_found_behind_the_options_of_its_interpreter(tmp_path: Path
         assert child.stdout is not None
         below = int(child.stdout.readline())
         try:
-            assert hook._named_ancestor(b"gemini", below) == child.pid
+            # Itself, too, as long as it has not become the other program.
+            assert hook._named_ancestor(b"gemini", below) in (child.pid, below)
+            assert hook._named_ancestor(b"gemini", child.pid) == child.pid
             assert hook._named_ancestor(b"node_", below) == 0
         finally:
             os.kill(below, 9)

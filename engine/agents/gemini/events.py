@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from takeback.engine.agents.gemini import chat, tools
+from takeback.engine.agents.own import is_own
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -52,6 +53,8 @@ def translate(payload: Any, turn: OpenTurn | None = None) -> list[Event]:
         return []
     here = _Place(data, session, os.path.abspath(tools.raw(folder)), turn)
     name = _text(data.get("hook_event_name"))
+    if name in ("BeforeTool", "AfterTool") and here.is_own():
+        return []
     if name == "BeforeAgent":
         return [*here.settled(), here.event("begin", prompt=_text(data.get("prompt")))]
     if name == "BeforeTool":
@@ -116,6 +119,15 @@ class _Place:
         return [self.event("step", text=text) for text in ended[self._steps :]]
 
     # --- Calls ---------------------------------------------------------------------------------
+
+    def is_own(self) -> bool:
+        """Whether takeback itself is called, which is no work of the agent's."""
+        command = _text(_map(self._data.get("tool_input")).get("command"))
+        return (
+            "takeback" in command
+            and _text(self._data.get("tool_name")) in tools.SHELLS
+            and is_own(command)
+        )
 
     def _name(self) -> tuple[str, list[str]]:
         """What the names of calls equal to this one begin with, and those that were."""
