@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("engine", "themes", "tui")
-DATA = {".toml", ".tcss", ".typed"}
+DATA = {".js", ".tcss", ".toml", ".typed"}
 
 
 def tree() -> set[str]:

@@ -23,7 +23,7 @@ _LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
 _HIGHEST = 8
 
-AGENTS = ("claude", "codex", "gemini")
+AGENTS = ("claude", "codex", "gemini", "opencode")
 """Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`."""
 
 

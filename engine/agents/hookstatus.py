@@ -63,7 +63,7 @@ def _connection(hooks: Hooks, level: Level, shown: str, found: list[OurHook]) ->
     agent, title = hooks.agent, hooks.title
     fix = f"takeback install {agent}" + (" --project" if level == "project" else "")
     for ours in found:
-        why = _stale(str(ours.command.value))
+        why = stale(str(ours.command.value))
         if why:
             message = f"{title}'s hooks in {shown!r} do not work: {why}."
             return (agent, False, message, fix)
@@ -75,7 +75,7 @@ def _connection(hooks: Hooks, level: Level, shown: str, found: list[OurHook]) ->
     return (agent, True, f"{title} is connected for {where}, in {shown!r}.", "")
 
 
-def _stale(command: str) -> str:
+def stale(command: str) -> str:
     """Why a hook's command cannot work any more, or ""."""
     words = words_of(command)
     program = words[0]

@@ -233,7 +233,7 @@ def test_a_folder_of_claudes_own(p: Place, monkeypatch: pytest.MonkeyPatch) -> N
     assert (p.home / "elsewhere/settings.json").exists() and not p.user.exists()
 
 
-@pytest.mark.parametrize("agent", ["opencode", "pi"])
+@pytest.mark.parametrize("agent", ["pi"])
 def test_other_agents_come_later(p: Place, agent: str) -> None:
     with pytest.raises(UsageError, match="later version"):
         install.plan_install(agent, "user", *p.both)
@@ -365,7 +365,7 @@ def test_odd_names_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "executable", str(python))
     command = install.hook_command("claude")
     assert install.is_ours(command, "claude")
-    assert hookstatus._stale(command) == ""
+    assert hookstatus.stale(command) == ""
     done = run(command, tmp_path / "data", b"torn")
     assert (done.returncode, done.stdout) == (0, b""), done
     assert (tmp_path / "data/errors.jsonl").exists()
@@ -378,7 +378,7 @@ def test_where_takeback_is_gone_the_agent_is_not_blocked(
     command = install.hook_command("claude")
     done = run(command, tmp_path)
     assert done.returncode not in (0, 2) and done.stdout == b""
-    assert "gone" in hookstatus._stale(command)
+    assert "gone" in hookstatus.stale(command)
 
 
 def test_without_a_folder_to_import_from_the_whole_python_starts(

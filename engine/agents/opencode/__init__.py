@@ -1,0 +1,1 @@
+"""OpenCode: its plugin, its settings folders, its database."""

@@ -1,0 +1,176 @@
+// Made by takeback: records what OpenCode does to files. Remove it with: takeback uninstall opencode
+//
+// Every event goes to takeback at once and in its order, in a process of its own. OpenCode does not
+// wait for what an `event` handler leaves unfinished, and an error of ours must never reach it.
+import { spawnSync } from "node:child_process"
+
+const HOOK = @HOOK@
+const READERS = new Set(@READERS@)
+const LONGEST_MS = 60000
+
+const text = (value) => (typeof value === "string" ? value : "")
+
+const promptOf = (parts) => {
+  const typed = parts.filter((part) => part && !part.synthetic && !part.ignored)
+  const said = typed.map((part) => (part.type === "text" ? text(part.text) : part.type === "subtask" ? text(part.prompt) : ""))
+  return { prompt: said.filter(Boolean).join("\n"), typed: typed.length > 0 }
+}
+
+const argsOf = (args) => {
+  const found = {}
+  for (const name of ["filePath", "command", "patchText"])
+    if (typeof args?.[name] === "string") found[name] = args[name]
+  return found
+}
+
+export const Takeback = async ({ directory, client }) => {
+  const parents = new Map() // session -> the session whose subagent it is, or ""
+  const titles = new Map()
+  const turns = new Map() // session of the user -> its open turn
+
+  const send = (name, session, fields) => {
+    try {
+      const input = JSON.stringify({ ...fields, hook_event_name: name, session_id: session, cwd: directory })
+      const env = { ...process.env, TAKEBACK_AGENT_PID: String(process.pid) }
+      const stdio = ["pipe", "ignore", "ignore"]
+      spawnSync(HOOK[0], HOOK.slice(1), { input, env, stdio, cwd: "/", timeout: LONGEST_MS, killSignal: "SIGKILL" })
+    } catch {}
+  }
+
+  const learn = async (session) => {
+    if (parents.has(session)) return
+    const late = new Promise((done) => setTimeout(done, 2000).unref?.())
+    const found = await Promise.race([client.session.get({ path: { id: session } }), late]).catch(() => undefined)
+    if (!parents.has(session)) parents.set(session, text(found?.data?.parentID))
+  }
+
+  const rootOf = (session) => {
+    for (let up = 0; up < 20 && parents.get(session); up++) session = parents.get(session)
+    return session
+  }
+
+  const step = (session, turn) => {
+    if (turn?.held !== undefined) send("step", session, { key: turn.key, text: turn.held })
+    if (turn) turn.held = undefined
+  }
+
+  const failed = (session, turn, call) => {
+    const { tool, args } = turn.calls.get(call)
+    turn.calls.delete(call)
+    send("tool.execute.after", session, { key: turn.key, call, tool, args, failed: true })
+  }
+
+  const idle = (session, turn) => {
+    const background = turn.children.size > 0
+    const interrupted = Boolean(turn.error) && !background
+    send("session.idle", session, { key: turn.key, text: turn.held ?? "", interrupted, background })
+    turn.held = undefined
+    turn.busy = false
+    turn.waits = background
+    if (!background) turns.delete(session)
+  }
+
+  const answered = (info) => {
+    const root = rootOf(info.sessionID)
+    const turn = turns.get(root)
+    if (!turn || turn.steps.has(info.id)) return
+    turn.steps.add(info.id)
+    for (const [call, known] of [...turn.calls]) if (known.session === info.sessionID) failed(root, turn, call)
+    if (root !== info.sessionID || info.summary === true) return
+    step(root, turn)
+    turn.held = [...(turn.texts.get(info.id)?.values() ?? [])].join("\n\n")
+    turn.texts.delete(info.id)
+    turn.error = Boolean(info.error)
+    // The last answer goes with the end of the turn.
+    if (/tool/.test(text(info.finish))) step(root, turn)
+  }
+
+  const part = (part) => {
+    const root = rootOf(part.sessionID)
+    const turn = turns.get(root)
+    if (!turn) return
+    if (part.type === "tool" && part.state?.status === "error" && turn.calls.has(part.callID)) failed(root, turn, part.callID)
+    if (part.type !== "text" || root !== part.sessionID || part.synthetic || !text(part.text)) return
+    if (!turn.texts.has(part.messageID)) turn.texts.set(part.messageID, new Map())
+    turn.texts.get(part.messageID).set(part.id, part.text)
+  }
+
+  const status = (session, busy) => {
+    const root = rootOf(session)
+    const turn = turns.get(root)
+    if (!turn) return
+    if (root === session) turn.busy = busy
+    else if (busy) turn.children.add(session)
+    else turn.children.delete(session)
+    if (turn.waits && !turn.busy && turn.children.size === 0) idle(root, turn)
+  }
+
+  const event = ({ type, properties: given }) => {
+    if (type === "session.created" || type === "session.updated") {
+      parents.set(given.info.id, text(given.info.parentID))
+      titles.set(given.info.id, text(given.info.title))
+    } else if (type === "session.status") status(given.sessionID, given.status?.type !== "idle")
+    else if (type === "message.part.updated") part(given.part)
+    else if (type === "message.updated") {
+      if (given.info.role === "assistant" && given.info.time?.completed) answered(given.info)
+    } else if (type === "session.error") {
+      const turn = turns.get(given.sessionID)
+      if (turn) turn.error = true
+    } else if (type === "session.idle") {
+      status(given.sessionID, false)
+      const turn = turns.get(given.sessionID)
+      if (turn && !turn.waits) idle(given.sessionID, turn)
+    }
+  }
+
+  const prompted = async (session, { message, parts }) => {
+    await learn(session)
+    if (parents.get(session)) return
+    const { prompt, typed } = promptOf(parts)
+    let turn = turns.get(session)
+    if (!turn?.busy) {
+      // A prompt that waits until the running one is done belongs to the same turn.
+      turn = { key: message.id, calls: new Map(), children: new Set(turn?.children), texts: new Map(), steps: new Set() }
+      turns.set(session, turn)
+    }
+    const title = text(titles.get(session))
+    send("chat.message", session, { key: turn.key, prompt, title, continues: !typed })
+  }
+
+  const begun = async ({ tool, sessionID, callID }, args) => {
+    if (READERS.has(tool)) return
+    await learn(sessionID)
+    const root = rootOf(sessionID)
+    const turn = turns.get(root)
+    const picked = argsOf(args)
+    step(root, turn)
+    turn?.calls.set(callID, { session: sessionID, tool, args: picked })
+    send("tool.execute.before", root, { key: turn?.key, call: callID, tool, args: picked })
+  }
+
+  const ended = ({ tool, sessionID, callID, args }, output) => {
+    if (READERS.has(tool)) return
+    const root = rootOf(sessionID)
+    const turn = turns.get(root)
+    turn?.calls.delete(callID)
+    const exit = output?.metadata?.exit
+    send("tool.execute.after", root, { key: turn?.key, call: callID, tool, args: argsOf(args), exit })
+  }
+
+  const safely = (act) => async (input, output) => {
+    try {
+      await act(input, output)
+    } catch {}
+  }
+
+  return {
+    "chat.message": safely((input, output) => prompted(input.sessionID, output)),
+    "tool.execute.before": safely((input, output) => begun(input, output.args)),
+    "tool.execute.after": safely(ended),
+    event: safely((input) => event(input.event)),
+    dispose: safely(() => {
+      for (const [session, turn] of turns) send("dispose", session, { key: turn.key })
+      turns.clear()
+    }),
+  }
+}
