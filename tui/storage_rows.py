@@ -205,9 +205,11 @@ def worth(report: PruneReport) -> bool:
 
 def prune_question(report: PruneReport) -> str:
     """What is said after the dry run, with the keys that answer it."""
-    said = " ".join(line.strip() for line in pruned(report))
+    lines = [line.strip() for line in pruned(report)]
     if not worth(report):
-        return f"There is nothing to clean up in this project. {said}"
+        # Only what is wrong is still worth a word: damage, or a disk that is full.
+        return " ".join(["There is nothing to clean up in this project.", *lines[1:]])
+    said = " ".join(lines)
     asks = "{storage.agree}: do it. {common.go_back}: leave it."
     return f"{said} No turn and no undo is lost by it. {keys.words(asks)}"
 

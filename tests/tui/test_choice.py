@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,11 @@ def test_a_plan_for_something_else_is_no_newer_plan_of_this_panel(mixed: Bed) ->
 def test_a_yes_for_a_running_turn_does_not_close_the_next_one(mixed: Bed) -> None:
     found = panel(mixed, while_running=True)
     assert not found.base.while_running
+    agreed = replace(found, base=replace(found.base, while_running=True))
+    assert agreed.first == mixed.plan(turn="1")
+    again = agreed.again(mixed.plan(turn="1"))
+    assert again is not None
+    assert not again.base.while_running
 
 
 def test_what_a_newer_plan_meets_is_listed_and_ticked(bed: Bed) -> None:

@@ -108,8 +108,9 @@ def test_what_upkeep_found_is_said_in_words() -> None:
         "No turn and no undo is lost by it. y: do it. esc: leave it."
     )
     nothing = storage_rows.prune_question(replace(would, temporary=0, packed=0))
-    assert nothing.startswith("There is nothing to clean up")
-    assert "y:" not in nothing
+    assert nothing == "There is nothing to clean up in this project."
+    short = replace(would, temporary=0, packed=0, stopped="the disk is full")
+    assert storage_rows.prune_question(short).endswith("in this project. the disk is full.")
     sound = VerifyReport(612, 3, (), ())
     assert storage_rows.verified(sound) == (
         "612 objects and 3 refs: everything that is kept is whole"

@@ -260,6 +260,11 @@ def test_the_panel_goes_to_the_older_and_the_newer_turn(folder: Path) -> None:
         await app.until(lambda: not (folder / "c2").exists())
         assert (folder / "c3").read_text() == "later\n"
         assert is_new(folder)
+        await app.timeline()
+        await app.press("ctrl+x", "r")
+        await app.planned()
+        await app.press("less_than_sign")
+        await app.until(lambda: "Only the undo of a turn has" in app.text())
 
     play(folder, story)
 

@@ -364,6 +364,9 @@ class UndoScreen(BaseScreen):
         found = self._tb_choice
         if found is None or self._tb_applying:
             return
+        if not found.can_choose:
+            self.say("Only the undo of a turn has an older and a newer one beside it.")
+            return
         turn = choice.neighbour(found.turns, choice.meant(found.first, found.turns), by)
         if turn is None:
             self.say(f"There is no {'older' if by < 0 else 'newer'} turn of which anything stands.")
