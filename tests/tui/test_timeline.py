@@ -313,8 +313,9 @@ def test_a_new_turn_above_leaves_the_lines_where_they_are(
     folder = recorded.fresh()
 
     async def story(app: Driver) -> None:
-        await app.press("G")
-        line = click_at(app, row(app).strip("├└ "))[1]
+        await app.press("G", *["k"] * 5)
+        assert "part 2 of the client" in row(app)
+        line = click_at(app, "part 2 of the client")[1]
         shown = [text[:78].rstrip() for text in app.text().split("\n")[4 : line + 1]]
         project = Project.open(str(folder))
         with project.turn("s", "claude", "one more") as turn, turn.edit("more.txt"):
@@ -323,6 +324,27 @@ def test_a_new_turn_above_leaves_the_lines_where_they_are(
         await app.until(lambda: any("more.txt" in text for text in app.rows()))
         await app.pilot.pause()
         assert [text[:78].rstrip() for text in app.text().split("\n")[4 : line + 1]] == shown
+
+    play(folder, story)
+
+
+def test_a_long_turn_that_is_read_stays_open_when_the_next_begins(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takeback.tui.app._FOLLOW_EVERY", 0.2)
+    project = Project.open(str(folder))
+    with project.turn("s", "claude", "many") as turn:
+        for number in range(1, 13):
+            with turn.edit(f"f{number}"):
+                (folder / f"f{number}").write_text("new\n")
+
+    async def story(app: Driver) -> None:
+        await at(app, "f11")
+        with project.turn("s", "claude", "next"):
+            await app.until(lambda: any("next" in text for text in app.rows()))
+            assert "f11" in row(app)
+            assert any("f12" in text for text in app.rows())
+        project.close()
 
     play(folder, story)
 
