@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from takeback.engine.model import Session, Turn
+from takeback.engine.model import Call, Session, Turn
 from takeback.engine.undo.upcoming import Upcoming
 from takeback.tui import conversation, present
 from takeback.tui.glyphs import Glyphs
@@ -26,7 +26,7 @@ def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
     if turn is None:
         return ()
     if entry.kind == "call" and call is not None:
-        return (present.call_line(call), *([] if entry.changes else ["No file changed."]))
+        return _call(call, bool(entry.changes))
     if entry.change is not None:
         change = entry.change
         said = f"{safe(change.path)}: {present.evidence_words(change, turn.calls)}"
@@ -44,6 +44,20 @@ def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
         return (f"Turn {turn.n}, step {number} of {len(turn.steps)}: {files} changed.",)
     words = [_about(turn), *(safe(note) for note in turn.notes)]
     words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
+    return tuple(words)
+
+
+def _call(call: Call, changed: bool) -> tuple[str, ...]:
+    """What a call did, when, and what came of it."""
+    paths = [safe(path) for path in call.paths[:3]]
+    paths += [f"{len(call.paths) - 3} more"] if len(call.paths) > 3 else []
+    what = first_line(call.command, 200) or joined(paths)
+    name, at = present.call_name(call), present.clock(call.begun_ns)
+    said = f"{name}, {at}: {what}" if what else f"{name}, {at}"
+    state = {"running": "still running", "failed": "failed", "lost": "its end is not known"}
+    words = [said + (f" ({state[call.state]})" if call.state in state else "") + "."]
+    if not changed and call.state != "running":
+        words.append("No file changed.")
     return tuple(words)
 
 

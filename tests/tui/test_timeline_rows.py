@@ -368,7 +368,7 @@ def test_each_row_says_what_it_is() -> None:
     rows = {entry.row.key: timeline_words.details(entry) for entry in found(known)}
     assert rows["text:t2:t2.1:0"] == ("Turn 2, step 1 of 2: no file changed.",)
     assert rows["change:t2:61"] == ("a: edited by edit #1, 15:00:00",)
-    assert rows["call:t2:c2"] == ("shell #2 (c2)  15:00:00  make", "No file changed.")
+    assert rows["call:t2:c2"] == ("shell #2, 15:00:00: make.", "No file changed.")
     assert rows["turn:t2"] == ("Turn 2, 2026-12-01 14:04: 1 file agent-edited.",)
     (heading,) = (entry for entry in found(known) if entry.kind == "turn")
     assert timeline_words.beside(heading, 40) == rows["turn:t2"]
