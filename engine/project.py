@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from takeback.engine import config as settings
 from takeback.engine import work
-from takeback.engine.agents import conversations, interrupt
+from takeback.engine.agents import interrupt
 from takeback.engine.errors import (
     NothingToDo,
     SessionRunning,
@@ -52,6 +52,7 @@ from takeback.engine.upkeep import recover as recovery
 # What plans, applies or records comes in with the method that does it: a first look at the timeline
 # waits for none of it.
 if TYPE_CHECKING:
+    from takeback.engine.agents.conversations import Conversations
     from takeback.engine.model import Call
     from takeback.engine.record.recorder import Begun
     from takeback.engine.record.snapshot import Snapshotter
@@ -264,14 +265,16 @@ class Project:
         )
 
     @_cancellable
-    def conversations(self, counts: bool = False) -> conversations.Conversations:
+    def conversations(self, counts: bool = False) -> Conversations:
         """The sessions with what was said in them, as the agents' own files tell it, and the
         conversations from before takeback.
 
         Args:
             counts: as for `sessions`.
         """
-        return conversations.gather(self.sessions(counts), self.root, conversations.home_folder())
+        from takeback.engine.agents.conversations import gather, home_folder
+
+        return gather(self.sessions(counts), self.root, home_folder())
 
     def glimpse(self, turns: int = 3) -> tuple[Session, ...]:
         """The newest session with its last turns only: for a first look, however much there is.
@@ -538,7 +541,22 @@ class Project:
             if not (plan.writes or plan.dirs):
                 leave_alone(store, plan)
                 return Outcome(plan, None, None)
-            return operate(store, self.config, self.snapshots, plan)
+            outcome = operate(store, self.config, self.snapshots, plan)
+            self._keep_note(store, outcome)
+            return outcome
+
+    def _keep_note(self, store: Store, outcome: Outcome) -> None:
+        """For the agents whose work it was: they are told with their next prompt."""
+        if outcome.operation is None or not self.config.tell_agent:
+            return
+        from takeback.engine.agents import hook, tell
+
+        try:
+            with work.held():
+                tell.keep(store, outcome.plan, outcome.operation, hook.hearing())
+        except (OSError, TakebackError):
+            # The operation is done: that no agent hears of it does not make it undone.
+            return
 
     # --- Paths -------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """The light entry for agents' hooks: a payload on standard input becomes events.
 
-Whatever goes wrong here, the agent goes on: the exit code is 0, standard output stays empty, and
-the error becomes a line that `doctor` shows. Standard library only, and little of it.
+Whatever goes wrong here, the agent goes on: the exit code is 0, standard output stays empty (but
+for what the agent is told of an undo, where its protocol has a place for it), and the error becomes
+a line that `doctor` shows. Standard library only, and little of it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _WAIT_S = 10.0
 _HIGHEST = 8
 
 AGENTS = ("claude", "codex", "gemini", "opencode")
-"""Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`."""
+"""Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`; with
+``answer`` where the agent can be told something when a turn begins."""
 
 
 def main(agent: str, data_dir: str | None = None) -> int:
@@ -45,6 +47,8 @@ def main(agent: str, data_dir: str | None = None) -> int:
 
             recorded = event.kind == "begin"
             feed(event, data, _WAIT_S)
+            if event.kind == "begin":
+                tell(agent, name, event.session, data)
     except (Exception, KeyboardInterrupt) as error:
         if data and (recorded or not _is_refusal(error)):
             log_error(data, agent, name, error)
@@ -105,11 +109,7 @@ def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
     Raises:
         ValueError: takeback does not know the agent.
     """
-    if agent not in AGENTS:
-        raise ValueError(f"takeback knows no agent {agent!r}")
-    events = getattr(
-        __import__(f"takeback.engine.agents.{agent}.events").engine.agents, agent
-    ).events
+    events = _events(agent)
     running: Any = None
     if _field(payload, "hook_event_name") in events.NEEDS_TURN:
         from takeback.engine.record import openturn
@@ -123,6 +123,56 @@ def translate(agent: str, payload: Any, data: bytes) -> list[Event]:
             }
     pid = _pid(events.PID, events.PROGRAM)
     return [changed(event, pid=pid) for event in events.translate(payload, running)]
+
+
+def _events(agent: str) -> Any:
+    """The module ``events`` of an agent.
+
+    Raises:
+        ValueError: takeback does not know the agent.
+    """
+    if agent not in AGENTS:
+        raise ValueError(f"takeback knows no agent {agent!r}")
+    found = __import__(f"takeback.engine.agents.{agent}.events").engine.agents
+    return getattr(found, agent).events
+
+
+def hearing() -> list[str]:
+    """The agents that can be told something."""
+    return [agent for agent in AGENTS if hasattr(_events(agent), "answer")]
+
+
+def tell(agent: str, name: str, session: str, data: bytes) -> None:
+    """Tell the agent, in its own form on standard output, what was taken back of its work."""
+    answer = getattr(_events(agent), "answer", None)
+    if answer is None:
+        return
+    try:
+        from takeback.engine.record import openturn
+
+        turn = openturn.load(data, session)
+        root = os.fsencode(turn.root) if turn is not None else b""
+        notes = os.path.join(paths.store_dir(data, root), b"tell") if root else b""
+        if not notes or not os.path.isdir(notes):
+            return
+        from takeback.engine.agents.tell import folder_of, hand_over
+        from takeback.engine.config import load
+
+        hand_over(
+            folder_of(os.path.dirname(notes), session),
+            lambda note: _print(answer(name, note)),
+            lambda: load(root, data, forgiving=True).tell_agent,
+        )
+    except Exception as error:
+        # The turn is recorded; the note is kept for the next prompt.
+        log_error(data, agent, name, error)
+
+
+def _print(text: bytes) -> bool:
+    view = memoryview(text)
+    while view:
+        view = view[os.write(1, view) :]
+    return bool(text)
 
 
 def _pid(variable: str, program: bytes) -> int:

@@ -128,6 +128,16 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     return []
 
 
+def answer(name: str, note: str) -> bytes:
+    """A note for the model, as the hook called `name` answers it; empty where it cannot."""
+    if name != "UserPromptSubmit":
+        return b""
+    import json
+
+    told = {"hookEventName": name, "additionalContext": note}
+    return json.dumps({"hookSpecificOutput": told}).encode() + b"\n"
+
+
 class _Place:
     """Where an event comes from: what all events of one payload have in common."""
 
