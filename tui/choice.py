@@ -252,9 +252,12 @@ def opened(request: Request, plan: Plan, turns: Sequence[Turn]) -> Choice:
     default = frozenset(file.path for file in found if not file.held)
     known = {file.path for file in found}
     settled = _known(plan)
+    narrow = bool(request.paths or request.parts or request.step or request.call)
     for change in changes.values():
         entry = settled.get(change.path)
-        left = entry is None or (entry.action == "keep" and change.origin == "unknown")
+        # What a narrower request is not about cannot be ticked into it.
+        left = not narrow if entry is None else entry.action == "keep"
+        left = left and (entry is None or change.origin == "unknown")
         if plan.kind == "undo" and left and change.path not in known and not change.undone:
             found.append(File(change.path, change.origin, change))
     return Choice(

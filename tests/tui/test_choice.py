@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback.engine import Project, Request
-from takeback.engine.model import Plan, Turn
+from takeback.engine.model import Part, Plan, Turn
 from takeback.tui import choice, plan_rows, result_rows
 from takeback.tui.choice import Choice
 from takeback.tui.glyphs import ASCII, UNICODE
@@ -117,6 +117,13 @@ def test_later_plans_are_for_the_target_of_the_first(mixed: Bed) -> None:
     assert request.turn == found.turn
     assert mixed.project().plan(request).target == "turn 1"
     assert mixed.project().plan(Request("undo")).target == "turn 2"
+
+
+def test_a_marked_set_lists_only_what_it_is_about(bed: Bed) -> None:
+    bed.turn(f="1\n", g="1\n", h="1\n")
+    found = panel(bed, parts=(Part("1", b"f"), Part("1", b"g")))
+    assert [file.path for file in found.files] == [b"f", b"g"]
+    assert actions(planned(bed, found.toggled([b"g"]))) == {b"f": "delete"}
 
 
 def test_a_redo_is_pinned_to_its_operation(bed: Bed) -> None:

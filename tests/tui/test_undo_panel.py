@@ -321,3 +321,29 @@ def test_esc_cancels_what_has_not_begun_to_write(
         await app.until(lambda: is_old(folder) and not (folder / "b.txt").exists())
 
     play(folder, story)
+
+
+def test_the_mouse_chooses_for_a_file(folder: Path) -> None:
+    edited_since(folder)
+
+    async def story(app: Driver) -> None:
+        await app.press("ctrl+x", "u")
+        await app.planned()
+
+        async def click(word: str, last: bool = False) -> None:
+            lines = app.text().split("\n")
+            at = len(lines) - 1 if last else next(y for y, s in enumerate(lines) if word in s)
+            await app.pilot.click(offset=(lines[at].index(word), at))
+
+        await click("overlaps with later changes")
+        await click("choice", last=True)
+        await app.until(lambda: any("f kept, your choice" in row for row in app.rows()))
+        await app.until(lambda: "choice" in app.text().split("\n")[-1])
+        await click("choice", last=True)
+        await app.until(lambda: found(app, "[x] restore f"))
+        await app.until(lambda: "yes" in app.text().split("\n")[-1])
+        await click("yes", last=True)
+        await app.until(lambda: (folder / "f").read_text() == text())
+        assert (folder / "g").read_text() == text(MINE)
+
+    play(folder, story)
