@@ -249,6 +249,23 @@ def test_long_texts_and_turns_fold_under_the_cursor(
     play(recorded.fresh(), story, size)
 
 
+def test_very_many_rows_are_made_in_a_thread(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takeback.tui.screens.timeline.MANY", 0)
+
+    async def story(app: Driver) -> None:
+        await at(app, "12 more calls")
+        await app.press("Z")
+        await app.until(lambda: any("part15.py" in line for line in app.rows()))
+        await app.until(lambda: "Turn 5" in row(app))
+        await app.press("j", "Z")
+        await app.until(lambda: not any("part15.py" in line for line in app.rows()))
+        await app.until(lambda: "15 more calls" in row(app))
+
+    play(recorded.fresh(), story)
+
+
 def test_the_filter_leaves_what_holds_the_words_and_counts_it(recorded: Recorded) -> None:
     async def story(app: Driver) -> None:
         await app.press("J", "J")

@@ -33,6 +33,8 @@ _SHARES = (30, 40, 50, 60, 70)
 _RANGE = "A range begins here: go to its end and press {turns.range} again."
 _MARKED = "{timeline.undo_here} undo, {common.go_back} clear."
 _STOPPED = "Nothing moves the cursor now. {turns.follow} follows again."
+MANY = 2000
+"""Rows and steps from which on all of them are not made while the keys wait."""
 _TURNED = {None: "Folded as usual.", True: "Everything is unfolded.", False: "Folded to headings."}
 
 
@@ -203,6 +205,10 @@ class TimelineScreen(MainScreen):
         """Make the rows again, of some turns or (without any) of all, with what is folded now."""
         shown = self._tb_shown
         if shown is None:
+            return
+        if not turns and len(shown.entries) + shown.counts.steps > MANY:
+            # So many take a while: they are made in a thread.
+            self.takeback.prepare()
             return
         opened = dict(self._tb_opened)
         view = replace(shown.view, width=self._tb_width, opened=opened, every=self._tb_every)
