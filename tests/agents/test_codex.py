@@ -467,7 +467,9 @@ def test_commands_of_servers_are_not_kept() -> None:
     assert event.failed
 
 
-def test_takeback_itself_is_no_call_of_the_agents(replay: Replay) -> None:
+def test_takeback_itself_is_no_call_of_the_agents(
+    replay: Replay, capfd: pytest.CaptureFixture[str]
+) -> None:
     """So that what is asked for within the agent does not wait for its own turn."""
     replay.run("basic3")
     after = (replay.root / "config.ini").read_text()
@@ -491,6 +493,8 @@ def test_takeback_itself_is_no_call_of_the_agents(replay: Replay) -> None:
         assert summary(turn) == (verb, "complete", 1, 0) and changes(turn) == {}
         assert (replay.root / "old.txt").exists() == (at == 0)
     assert (replay.root / "config.ini").read_text() == after
+    # The agent heard of the undo with its next prompt.
+    assert capfd.readouterr().out.count("took back changes of yours") == 1
 
 
 def test_a_subagents_thread_opens_and_closes_no_turn() -> None:

@@ -162,6 +162,16 @@ def _kinds(running: Collection[str] | None) -> dict[str, str]:
     return dict.fromkeys(running or (), "shell")
 
 
+def answer(name: str, note: str) -> bytes:
+    """A note for the model, as the hook called `name` answers it; empty where it cannot."""
+    if name != "UserPromptSubmit":
+        return b""
+    import json
+
+    told = {"hookEventName": name, "additionalContext": note}
+    return json.dumps({"hookSpecificOutput": told}).encode() + b"\n"
+
+
 class _Place:
     """One payload: where it comes from, and the rollout that belongs to it."""
 
