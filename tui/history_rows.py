@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from takeback.engine.model import Change, Operation, PathChange, Session, Turn
-from takeback.engine.undo.upcoming import Upcoming
 from takeback.tui import keys, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.session_rows import title_of
 from takeback.tui.text import counted, first_line, quoted, safe
 from takeback.tui.timeline_rows import day
 from takeback.tui.widgets.row_list import Role, Row, Span
+
+if TYPE_CHECKING:
+    from takeback.engine.undo.upcoming import Upcoming
 
 EMPTY = (
     "No operation was applied yet. {common.undo} takes back the last turn; "

@@ -325,19 +325,24 @@ def check(keys: Iterable[Key], where: str) -> None:
     Raises:
         KeyClash: naming both.
     """
-    taken: dict[tuple[str, ...], Key] = {}
+    whole: dict[tuple[str, ...], Key] = {}
+    begun: dict[tuple[str, ...], tuple[tuple[str, ...], Key]] = {}
     for key in keys:
         for sequence in key.sequences:
-            for other, owner in taken.items():
-                short = min(len(sequence), len(other))
-                if sequence[:short] == other[:short]:
-                    raise KeyClash(
-                        f"On {where!r} {' '.join(sequence)!r} means {key.text!r} and "
-                        f"{' '.join(other)!r} means {owner.text!r}.",
-                        (owner, key),
-                    )
+            other = begun.get(sequence)
+            for length in range(1, len(sequence) + 1):
+                start = sequence[:length]
+                other = other or ((start, whole[start]) if start in whole else None)
+            if other is not None:
+                raise KeyClash(
+                    f"On {where!r} {' '.join(sequence)!r} means {key.text!r} and "
+                    f"{' '.join(other[0])!r} means {other[1].text!r}.",
+                    (other[1], key),
+                )
         for sequence in key.sequences:
-            taken[sequence] = key
+            whole[sequence] = key
+            for length in range(1, len(sequence) + 1):
+                begun.setdefault(sequence[:length], (sequence, key))
 
 
 def check_all(table: Iterable[Key]) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from takeback.engine.model import Call, Session, Turn
-from takeback.engine.undo.upcoming import Upcoming
 from takeback.tui import conversation, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, joined, safe
 from takeback.tui.timeline_model import Entry
 from takeback.tui.widgets.cells import cell_len, fit
+
+if TYPE_CHECKING:
+    from takeback.engine.undo.upcoming import Upcoming
 
 Later = Mapping[tuple[str, bytes], tuple[int, ...]]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.screen import Screen
 
+from takeback.tui.widgets import too_small
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.too_small import TooSmall
@@ -33,8 +34,9 @@ class BaseScreen(Screen[None]):
     def takeback(self) -> TakebackApp:
         return cast("TakebackApp", self.app)
 
-    def on_mount(self) -> None:
-        self.mount(TooSmall())
+    def on_resize(self) -> None:
+        if self.app.has_class(too_small.CLASS) and not self.query(TooSmall):
+            self.mount(TooSmall())
 
     @property
     def applying(self) -> bool:
