@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from takeback.engine.agents.opencode.prompts import typed
+from takeback.engine.agents.own import is_own
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -85,7 +86,8 @@ def describe(tool: str, args: Any) -> tuple[CallKind | None, tuple[bytes, ...], 
     does = call_kind(tool)
     paths: tuple[bytes, ...] = ()
     if does in ("edit", "other"):
-        path = _text(given.get("filePath"))
+        # Newer servers have another name for it.
+        path = _text(given.get("filePath")) or _text(given.get("path"))
         paths = (_raw(path),) if path else patch_paths(_text(given.get("patchText")))
     if does == "edit" and not paths:
         # An edit of we do not know what: all that changes meanwhile may be its work.
@@ -164,6 +166,9 @@ class _Place:
         if not call:
             return []
         does, paths, command = describe(tool, self._data.get("args"))
+        if "takeback" in command and is_own(command):
+            # Takeback itself is called, which is no work of the agent's.
+            return []
         return [
             self.event(
                 kind, call=call, tool=tool, call_kind=does, paths=paths, command=command, **more
