@@ -24,7 +24,7 @@ _LONGEST_LOG = 1 << 20
 _WAIT_S = 10.0
 _HIGHEST = 8
 
-AGENTS = ("claude", "codex", "gemini", "opencode")
+AGENTS = ("claude", "codex", "gemini", "opencode", "pi")
 """Each has a module ``events`` with `translate`, see `takeback.engine.agents.claude.events`; with
 ``answer`` where the agent can be told something when a turn begins."""
 

@@ -19,8 +19,8 @@ __all__ = [
     "is_ours", "known", "plan_install", "plan_uninstall", "setup",
 ]  # fmt: skip
 
-AGENTS = ("claude", "codex", "gemini", "opencode")
-_LATER = ("pi", "acp")
+AGENTS = ("claude", "codex", "gemini", "opencode", "pi")
+_LATER = ("acp",)
 
 
 class Setup(Protocol):

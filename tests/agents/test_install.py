@@ -233,7 +233,7 @@ def test_a_folder_of_claudes_own(p: Place, monkeypatch: pytest.MonkeyPatch) -> N
     assert (p.home / "elsewhere/settings.json").exists() and not p.user.exists()
 
 
-@pytest.mark.parametrize("agent", ["pi"])
+@pytest.mark.parametrize("agent", ["acp"])
 def test_other_agents_come_later(p: Place, agent: str) -> None:
     with pytest.raises(UsageError, match="later version"):
         install.plan_install(agent, "user", *p.both)

@@ -1,0 +1,1 @@
+"""pi: its extension, its session files."""
