@@ -153,6 +153,7 @@ class Turn:
         recorded: False for one that only the agent's own files tell of, from before takeback: it
             has no number and no changes, and nothing of it can be taken back.
         key: the agent's own id of the turn, "" where there is none.
+        agent: who worked in it.
     """
 
     id: str
@@ -178,6 +179,7 @@ class Turn:
     seq: int = 0
     recorded: bool = True
     key: str = ""
+    agent: str = ""
 
     @property
     def calls(self) -> tuple[Call, ...]:

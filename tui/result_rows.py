@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from takeback.engine.agents import resume
 from takeback.engine.model import Outcome, PlanEntry, Turn
-from takeback.tui import keys, present
+from takeback.tui import keys, present, resuming
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.plan_rows import EFFECTS, dir_lines
 from takeback.tui.text import counted, first_line, safe
@@ -132,6 +133,8 @@ def _ways_back(result: Result) -> list[str]:
         f"{regret(result)}.",
         f"On the command line: takeback {f'redo {name}' if undo else 'undo'}",
     ]
+    way = resuming.sentence(resume.after(outcome.plan, result.turns))
+    lines += [way] if way else []
     if result.git:
         lines.append("Git HEAD, index and branches were not touched: git diff shows the files.")
     return lines

@@ -156,13 +156,19 @@ def _found(
 
 
 def show(args: Arguments, out: Output) -> int:
-    from takeback.tui import documents, present
+    from takeback.engine.agents import resume
+    from takeback.engine.model import Turn
+    from takeback.tui import documents, present, resuming
 
     found = _found(open_project(args, out), args)
     if found is None:
         out.answer({"turn": None}, [present.NOTHING_RECORDED])
     else:
-        out.answer(documents.shown(*found), present.show_lines(*found))
+        lines = present.show_lines(*found)
+        if isinstance(found[0], Turn):
+            way = resume.continue_from(found[0], found[0].state == "running")
+            lines += [f"  {line}" for line in [resuming.sentence(way)] if line]
+        out.answer(documents.shown(*found), lines)
     return Exit.DONE
 
 

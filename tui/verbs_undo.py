@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from takeback.engine.agents import resume
 from takeback.engine.errors import Exit, ProjectChanged, UsageError
 from takeback.engine.model import OnConflict, Outcome, Request, Selection
-from takeback.tui import documents, present
+from takeback.tui import documents, present, resuming
 from takeback.tui.verbs import open_project, project_paths, turns_of
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         return Exit.DECIDE
     plan, outcome = _settled(project, request, plan, args)
     lines = present.plan_lines(plan, turns, done=True) + present.outcome_lines(outcome, turns)
+    lines += [line for line in [resuming.sentence(resume.after(plan, turns))] if line]
     out.answer(documents.plan(plan, outcome), lines)
     return Exit.DECIDE if plan.conflicts else Exit.DONE
 

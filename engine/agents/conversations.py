@@ -301,6 +301,7 @@ def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes) -> Turn:
         last_event_ns=turn.ended_ns or turn.begun_ns,
         recorded=False,
         key=turn.key,
+        agent=talk.agent,
     )
 
 

@@ -195,6 +195,7 @@ def _turn(
         raw.last_ns,
         raw.seq,
         key=str(raw.begin.get("key", "")),
+        agent=str(raw.begin.get("agent", "")),
     )
 
 

@@ -1,0 +1,90 @@
+"""After an undo takeback shows how to go on in the conversation: the exact command, no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from takeback.engine.agents import hook, resume
+from takeback.engine.model import Plan, Request, Turn
+from takeback.tui import resuming
+from tests.agents.test_claude import Replay, payloads
+
+SESSION = payloads("basic3")[0]["session_id"]
+
+
+@pytest.fixture
+def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replay:
+    replay = Replay(tmp_path, monkeypatch)
+    replay.run("basic3")
+    return replay
+
+
+def planned(replay: Replay, request: Request) -> tuple[Plan, list[Turn]]:
+    project = replay.project()
+    turns = [turn for session in project.sessions() for turn in session.turns]
+    return project.plan(request), turns
+
+
+def test_claude_code() -> None:
+    turn = replace(turn_of("claude"), session="it's", prompt="fix\nit")
+    assert resuming.sentence(resume.continue_from(turn)) == (
+        "To go on in the conversation from before it: claude --resume 'it'\"'\"'s', then type "
+        "/rewind, choose to restore the conversation only, and pick “fix”."
+    )
+    running = resuming.sentence(resume.continue_from(turn, running=True))
+    assert "claude --resume" not in running and "/rewind" in running
+
+
+@pytest.mark.parametrize("agent", hook.AGENTS)
+def test_agents_with_a_way(agent: str) -> None:
+    way = resume.continue_from(turn_of(agent))
+    if way is not None:
+        assert agent in way.command and "s1" in way.command and way.then and way.title
+        assert "pick" in way.then or "from" in way.then
+
+
+@pytest.mark.parametrize("agent", ["", "other", "../claude", "claude.setup"])
+def test_no_way_is_known_for_others(agent: str) -> None:
+    assert resume.continue_from(turn_of(agent)) is None
+    assert resuming.sentence(None) == ""
+
+
+def turn_of(agent: str) -> Turn:
+    return Turn("t1-x", 1, "s1", "p", "complete", 1, 2, None, None, True, (), (), (), agent=agent)
+
+
+def test_an_undo_of_the_newest_turn_shows_it(replay: Replay) -> None:
+    way = resume.after(*planned(replay, Request("undo", turn="2", selection="all")))
+    assert way is not None and way.command == f"claude --resume {SESSION}"
+    assert way.prompt.startswith("[2]") and not way.running
+
+
+def test_with_later_turns_the_first_of_them_counts(replay: Replay) -> None:
+    way = resume.after(*planned(replay, Request("undo", to="1", selection="all")))
+    assert way is not None and way.prompt.startswith("[1]")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("undo", turn="1"),
+        Request("undo", turn="2", paths=(b"gen.txt",)),
+        Request("undo", call="toolu_0_1_1_04dd94fa"),
+        Request("goto", turn="1", at="before"),
+    ],
+    ids=["an older turn", "a path", "a call", "goto"],
+)
+def test_what_leaves_work_of_the_conversation_standing_shows_none(
+    replay: Replay, request_: Request
+) -> None:
+    assert resume.after(*planned(replay, request_)) is None
+
+
+def test_a_session_that_is_open_needs_no_command(replay: Replay) -> None:
+    prompt = next(p for p in payloads("basic3") if p.get("prompt", "").startswith("[3]"))
+    replay.send({**prompt, "prompt_id": "new", "prompt": "/takeback:undo"})
+    way = resume.after(*planned(replay, Request("undo", turn="2", selection="all")))
+    assert way is not None and way.running
