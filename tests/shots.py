@@ -1,19 +1,23 @@
 """The pictures in ``screenshots/``, made from real output: ``python -m tests.shots``.
 
-Each picture shows what the commands said on the demo's project. Only what differs from run to run
-(times, ids of operations) is replaced; `tests/test_shots.py` fails when a picture no longer
-says what the commands say.
+Each shows what the app drew, or what the commands said, on the demo's project. Only what differs
+from run to run (times, ids of operations) is replaced; `tests/test_shots.py` fails when a picture
+no longer says what the program says. The PNG files need ``rsvg-convert``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import html
 import io
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
@@ -23,6 +27,9 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from takeback.tui import cli, demo
+from takeback.tui.app import TakebackApp
+from tests.tui import still
+from tests.tui.driver import Driver, settled
 
 FOLDER = Path(__file__).resolve().parent.parent / "screenshots"
 
@@ -35,6 +42,12 @@ SHOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("undo", "--turn", "2"),
         ("history",),
     ),
+}
+# What is pressed in the app, and the size of its terminal.
+APP: dict[str, tuple[tuple[str, ...], tuple[int, int]]] = {
+    "timeline": ((), (120, 36)),
+    "panel": (("ctrl+x", "u", "A"), (120, 36)),
+    "sessions": (("1",), (80, 24)),
 }
 _HIDDEN = {"history": 2}
 """How many of a picture's commands are played without being shown."""
@@ -53,7 +66,9 @@ def project() -> Iterator[list[str]]:
         folder.mkdir()
         # Neither the caller's settings nor time zone may show in a picture.
         fresh = {"TAKEBACK_CONFIG_DIR": f"{base}/config", "TZ": "UTC", "NO_COLOR": "1"}
+        fresh["HOME"] = base
         with mock.patch.dict(os.environ, fresh):
+            time.tzset()
             demo.prepare(folder, f"{base}/data")
             yield ["-C", str(folder), "--data-dir", f"{base}/data"]
 
@@ -97,6 +112,47 @@ def text_of(name: str) -> str:
     return steady("\n".join(parts))
 
 
+def drawn(name: str) -> str:
+    """An SVG of the app now."""
+    pressed, size = APP[name]
+    with project() as where:
+        opened = still.StillProject.open(where[1], where[3])
+
+        async def run() -> str:
+            # The commands' pictures are without colours, those of the app with.
+            os.environ.pop("NO_COLOR", None)
+            app = TakebackApp(opened)
+            async with app.run_test(size=size) as pilot:
+                driver = Driver(app, pilot)
+                await settled(driver)
+                for key in pressed:
+                    await driver.press(key)
+                    await settled(driver)
+                svg = app.export_screenshot(title="takeback")
+            return re.sub(r"terminal-\d+-", "terminal-", svg)
+
+        with mock.patch("time.time_ns", lambda: still.NOW):
+            try:
+                return asyncio.run(run())
+            finally:
+                opened.close()
+
+
+def as_png(svg: str, path: Path) -> None:
+    """Draw an SVG into a PNG file.
+
+    Raises:
+        SystemExit: there is no program that does it.
+    """
+    program = shutil.which("rsvg-convert")
+    if program is None:
+        raise SystemExit("rsvg-convert is needed for the PNG files; the SVG files are made.")
+    # It would swallow the blanks at a text's ends.
+    kept = svg.replace("<text ", '<text xml:space="preserve" ').replace("&#160;", " ")
+    command = [program, "--zoom", "1", "-o", str(path)]
+    subprocess.run(command, input=kept.encode(), check=True)
+
+
 def words_in(svg: str) -> list[str]:
     """The lines of text in a picture: independent of the release of Rich that drew it."""
     found = re.findall(r"<text [^>]*\by=\"([\d.]+)\"[^>]*>(.*?)</text>", svg, re.DOTALL)
@@ -108,9 +164,13 @@ def words_in(svg: str) -> list[str]:
 
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
-    for name in SHOTS:
-        (FOLDER / f"{name}.svg").write_text(render(text_of(name)), "utf-8")
+    made = {name: render(text_of(name)) for name in SHOTS} | {name: drawn(name) for name in APP}
+    for name, svg in made.items():
+        (FOLDER / f"{name}.svg").write_text(svg, "utf-8")
         sys.stdout.write(f"screenshots/{name}.svg\n")
+    for name in APP:
+        as_png(made[name], FOLDER / f"{name}.png")
+        sys.stdout.write(f"screenshots/{name}.png\n")
     return 0
 
 

@@ -175,6 +175,10 @@ def _state(turn: Turn, glyphs: Glyphs) -> tuple[str, Role]:
     return ", ".join(words), role
 
 
+_SPARED = 40
+"""Cells of a prompt that may be cut from its heading without a line below for the whole."""
+
+
 def _prompt(turn: Turn, view: View, heading: Row) -> list[Entry]:
     """The prompt, where the heading has not room for all of it."""
     if not turn.prompt.strip():
@@ -182,13 +186,15 @@ def _prompt(turn: Turn, view: View, heading: Row) -> list[Entry]:
     lines = conversation.prompt(turn.prompt, view.width - 3)
     taken = sum(cell_len(span.text) for span in heading.lead)
     taken += sum(cell_len(span.text) + 2 for span in heading.cells if span.text)
-    if len(lines) == 1 and taken <= view.width:
+    # A few words that are missing are worth no line of their own: the pane can be made wider.
+    one = "\n" not in turn.prompt.strip()
+    if one and taken <= view.width + _SPARED:
         return []
     fold = f"prompt:{turn.id}"
     edge = Span(f"{view.glyphs.bar} ", "muted")
     if not view.fold(fold):
         words = "the whole prompt"
-        if len(lines) > 1:
+        if not one:
             words = f"{counted(len(lines) - 1, 'more line')} of the prompt"
         lead = (edge, Span(f"{view.glyphs.more} {words}", "muted"))
         return [Entry(Row(fold, lead, indent=1), "more", turn, fold=fold)]

@@ -119,3 +119,16 @@ def is_new(folder: Path) -> bool:
 
 def is_old(folder: Path) -> bool:
     return (folder / "a.txt").read_text() == "one\ntwo\n"
+
+
+async def settled(driver: Driver) -> None:
+    """Wait until the screen has stood still for a while and the engine does nothing."""
+    before = ""
+    for _ in range(3):
+        await driver.until(lambda: driver.app.desk.idle)
+        await driver.until(lambda: "Reading" not in driver.text())
+        await driver.pilot.pause(0.05)
+    while (now := driver.text()) != before:
+        before = now
+        await asyncio.sleep(0.1)
+        await driver.pilot.pause()
