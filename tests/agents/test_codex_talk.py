@@ -180,6 +180,27 @@ def test_commands_of_the_user_are_not_the_agents() -> None:
     assert turn.steps == ()
 
 
+def test_a_scripts_command_that_goes_on_belongs_to_the_answer_that_began_it() -> None:
+    """As measured: its item comes when it ends, after the next answer."""
+    turns = Turns()
+
+    def add(second: int, kind: str, payload: dict[str, Any]) -> None:
+        line = entry(kind, payload).replace("00:00:00", f"00:00:{second:02}")
+        turns.add(line.encode())
+
+    script = {"type": "custom_tool_call", "call_id": "s", "name": "exec", "input": "..."}
+    command = item(type="CommandExecution", id="exec-1", status="completed", command=["make"])
+    begun_ms = 1_796_083_202_000
+    add(0, "event_msg", dict(STARTED))
+    add(1, "event_msg", said("Building."))
+    add(1, "response_item", script)
+    add(3, "response_item", {"type": "custom_tool_call_output", "call_id": "s", "output": "1"})
+    add(4, "event_msg", said("It runs."))
+    add(9, "event_msg", {**command, "started_at_ms": begun_ms})
+    (turn,) = turns.result()
+    assert shape(turn) == [("Building.", [("Bash", "done")]), ("It runs.", [])]
+
+
 def test_what_older_versions_wrote() -> None:
     answer = {"line": "response_item", "type": "function_call", "name": "shell"}
     turns = told(

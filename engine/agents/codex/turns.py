@@ -159,12 +159,19 @@ class Turns:
         elif kind == "AgentMessage":
             self._said(_joined(item.get("content")), at_ns)
         elif kind == "CommandExecution" and not _text(item.get("source")).startswith("user"):
-            self._done(item, "Bash", _command(item.get("command")), (), at_ns)
+            begun_ms = payload.get("started_at_ms")
+            self._done(item, "Bash", _command(item.get("command")), (), at_ns, begun_ms)
         elif kind == "FileChange":
             self._done(item, "apply_patch", "", _changed(item.get("changes")), at_ns)
 
     def _done(
-        self, item: dict[str, Any], tool: str, command: str, paths: tuple[bytes, ...], at_ns: int
+        self,
+        item: dict[str, Any],
+        tool: str,
+        command: str,
+        paths: tuple[bytes, ...],
+        at_ns: int,
+        begun_ms: Any = None,
     ) -> None:
         call = _text(item.get("id"))
         if not call:
@@ -172,9 +179,12 @@ class Turns:
         state = "failed" if rollout.failed(item) else "done"
         found = self._find(call)
         if found is None:
-            # A call from within a script: it belongs to the answer with the script.
+            # A call from within a script: it belongs to the answer that was the newest when it
+            # began, for it may go on during the next.
             turn = self._current(at_ns)
-            calls = turn.steps[-1][1] if turn.steps else self._step(at_ns)[1]
+            begun_ns = begun_ms * 1_000_000 if isinstance(begun_ms, int) else at_ns
+            steps = [calls for _, calls, since in turn.steps if since <= begun_ns]
+            calls = steps[-1] if steps else self._step(at_ns)[1]
             known = TalkCall(call, tool, call_kind(tool), paths, command, "running", at_ns)
         else:
             calls, known = found
