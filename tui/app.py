@@ -5,7 +5,6 @@ Every call of the engine runs in a worker thread, one at a time, and answers wit
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
@@ -563,8 +562,6 @@ def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> N
     """
     from takeback.engine.project import Project
 
-    # Records are many and hold no circles: the collector would only look at them again and again.
-    gc.set_threshold(50_000, 20, 50)
     listener = Listener(note)
     project = Project.open(folder, data_dir, notify=listener)
     if not os.environ.get("NO_COLOR", "on"):

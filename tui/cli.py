@@ -5,6 +5,7 @@ Thin on purpose: hooks and recording verbs are dispatched before anything else i
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -24,6 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if _is_hook(argv):
         return _hook(argv)
+    # Records and modules are many and hold no circles: the collector would only look at them again
+    # and again.
+    gc.set_threshold(50_000, 20, 50)
     from takeback.tui import arguments
     from takeback.tui.output import Output
 
