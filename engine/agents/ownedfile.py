@@ -40,10 +40,10 @@ def write(path: bytes, content: bytes, agent: str, level: Level) -> FileEdit:
 
 
 def delete(path: bytes, agent: str, level: Level) -> FileEdit | None:
-    """Delete a file, None where there is none of ours.
+    """Delete a file, and its folder where that is empty then; None where there is none of ours.
 
     Raises:
         UsageError: it cannot be read.
     """
     before = read_file(path)
-    return FileEdit(path, before, None, level) if is_ours(before, agent) else None
+    return FileEdit(path, before, None, level, folders=1) if is_ours(before, agent) else None

@@ -21,9 +21,11 @@ class Shop(Bed):
         command = shlex.join([*words, "--data-dir", str(self.data)])
         return ["--install-hooks", f"PYTHONPATH={shlex.quote(str(DEV))} {command}"]
 
-    def repository(self) -> dict[str, tuple[str, bytes, int, int]]:
-        """What is within `.git`, but for the project's id, which OpenCode itself keeps there."""
-        return {k: v for k, v in tree(self.shop / ".git").items() if k != "opencode"}
+    def repository(self) -> dict[str, tuple[str, bytes, int]]:
+        """What is within `.git`, but for what OpenCode itself does there: it keeps the project's id
+        in a file, and touches objects."""
+        found = tree(self.shop / ".git").items()
+        return {name: state[:3] for name, state in found if name != "opencode"}
 
 
 @pytest.mark.parametrize("git", [True, False], ids=["repository", "plain"])

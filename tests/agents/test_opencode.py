@@ -351,6 +351,29 @@ def test_prompts_that_wait_are_one_turn_and_subagents_that_go_on_keep_it_open(
     assert changes(turn) == {"late.txt": ("added", "tool-edit")}
 
 
+def test_what_was_taken_back_is_told_with_the_next_prompt(
+    replay: Replay, capfd: pytest.CaptureFixture[str]
+) -> None:
+    replay.run("fail")
+    project = replay.project()
+    project.apply(project.plan(Request("undo")))
+    assert capfd.readouterr().out == ""
+    session = payloads("fail")[0]["session_id"]
+    base = {"session_id": session, "cwd": "/home/dev/shop", "key": "k"}
+    replay.send({**base, "hook_event_name": "chat.message", "prompt": "go on"})
+    said = json.loads(capfd.readouterr().out)
+    assert list(said) == ["note"] and '"README.md"' in said["note"]
+    replay.send({**base, "hook_event_name": "session.idle"})
+    assert capfd.readouterr().out == "" and opencode.answer("step", "x") == b""
+
+
+def test_takeback_itself_is_no_work_of_the_agents() -> None:
+    for command, number in (("takeback undo --yes", 0), ("takeback undo; make", 1)):
+        given = {"tool": "bash", "call": "c", "args": {"command": command}}
+        assert len(one("tool.execute.before", **given)) == number
+        assert len(one("tool.execute.after", **given)) == number
+
+
 def test_steps_and_ends_outside_a_turn_are_nothing() -> None:
     for name in ("step", "session.idle", "session.created"):
         assert one(name, text="x") == []
@@ -432,7 +455,8 @@ def test_the_plugin_tells_what_the_samples_hold(tmp_path: Path, name: str) -> No
         pytest.skip("no node, or TAKEBACK_BED names no bed with samples")
     out, plugin = tmp_path / "out", tmp_path / "plugin.mjs"
     words = ["/bin/sh", "-c", f"cat >> {out}; echo >> {out}"]
-    plugin.write_text(setup._template().replace("@HOOK@", json.dumps(words)))
+    text = setup._template().replace("@HOOK@", json.dumps(words)).replace("@CLI@", "[]")
+    plugin.write_text(text)
     driver = Path(__file__).parent / "opencode_replay.mjs"
     subprocess.run([node, str(driver), str(plugin), str(calls)], check=True, timeout=60)
     assert [json.loads(line) for line in out.read_text().splitlines()] == payloads(name)

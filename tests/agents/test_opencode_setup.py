@@ -163,3 +163,26 @@ def test_the_plugin_exports_one_function_only() -> None:
     assert [line for line in text.splitlines() if line.startswith("export")] == [
         "export const Takeback = async ({ directory, client }) => {"
     ]
+
+
+def test_commands_within_opencode(place: Place) -> None:
+    mine = place.home / ".config/opencode/command/takeback-redo.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("---\ndescription: my own\n---\nx\n")
+    place.install()
+    assert mine.read_text().endswith("x\n")
+    names = sorted(path.name for path in mine.parent.iterdir())
+    assert names == ["takeback-redo.md", "takeback-status.md", "takeback-undo.md"]
+    text = (mine.parent / "takeback-undo.md").read_text()
+    assert text.startswith("---\n# Made by takeback. ") and "\n/takeback-undo $ARGUMENTS\n" in text
+    place.uninstall()
+    assert sorted(path.name for path in mine.parent.iterdir()) == ["takeback-redo.md"]
+    assert not place.user.parent.exists()
+
+
+def test_the_plugins_command_line_works(place: Place, tmp_path: Path) -> None:
+    place.install(data_dir=str(tmp_path / "data"))
+    line = next(x for x in place.user.read_text().splitlines() if x.startswith("const CLI = "))
+    words = json.loads(line.removeprefix("const CLI = "))
+    done = subprocess.run([*words, "history"], capture_output=True, timeout=60, cwd=place.root)
+    assert done.returncode == 0 and b"Next undo" in done.stdout

@@ -5,8 +5,12 @@
 import { spawnSync } from "node:child_process"
 
 const HOOK = @HOOK@
+const CLI = @CLI@
+const COMMANDS = @COMMANDS@
 const READERS = new Set(@READERS@)
 const LONGEST_MS = 60000
+const LONGEST_COMMAND_MS = 600000
+const TARGET = /(^|\s)--(session|turn|to|step|call)\b/
 
 const text = (value) => (typeof value === "string" ? value : "")
 
@@ -23,6 +27,9 @@ const argsOf = (args) => {
   return found
 }
 
+const wordsOf = (given) =>
+  (text(given).match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) => (/^(["']).*\1$/.test(word) ? word.slice(1, -1) : word))
+
 export const Takeback = async ({ directory, client }) => {
   const parents = new Map() // session -> the session whose subagent it is, or ""
   const titles = new Map()
@@ -32,9 +39,19 @@ export const Takeback = async ({ directory, client }) => {
     try {
       const input = JSON.stringify({ ...fields, hook_event_name: name, session_id: session, cwd: directory })
       const env = { ...process.env, TAKEBACK_AGENT_PID: String(process.pid) }
-      const stdio = ["pipe", "ignore", "ignore"]
-      spawnSync(HOOK[0], HOOK.slice(1), { input, env, stdio, cwd: "/", timeout: LONGEST_MS, killSignal: "SIGKILL" })
+      const more = { encoding: "utf8", cwd: "/", timeout: LONGEST_MS, killSignal: "SIGKILL" }
+      return spawnSync(HOOK[0], HOOK.slice(1), { input, env, stdio: ["pipe", "pipe", "ignore"], ...more }).stdout
     } catch {}
+  }
+
+  // What takeback has to say goes to the model with the prompt; OpenCode does not show it.
+  const tell = (said, { message, parts }) => {
+    const note = text(JSON.parse(said || "{}").note)
+    const last = text(parts.at(-1)?.id)
+    if (!note || last.length < 30) return
+    // Parts are ordered by their ids: this one comes after the others.
+    const id = last.slice(0, -14) + "z".repeat(14)
+    parts.push({ id, messageID: message.id, sessionID: message.sessionID, type: "text", text: note, synthetic: true })
   }
 
   const learn = async (session) => {
@@ -123,7 +140,8 @@ export const Takeback = async ({ directory, client }) => {
     }
   }
 
-  const prompted = async (session, { message, parts }) => {
+  const prompted = async (session, output) => {
+    const { message, parts } = output
     await learn(session)
     if (parents.get(session)) return
     const { prompt, typed } = promptOf(parts)
@@ -134,7 +152,7 @@ export const Takeback = async ({ directory, client }) => {
       turns.set(session, turn)
     }
     const title = text(titles.get(session))
-    send("chat.message", session, { key: turn.key, prompt, title, continues: !typed })
+    tell(send("chat.message", session, { key: turn.key, prompt, title, continues: !typed }), output)
   }
 
   const begun = async ({ tool, sessionID, callID }, args) => {
@@ -157,6 +175,18 @@ export const Takeback = async ({ directory, client }) => {
     send("tool.execute.after", root, { key: turn?.key, call: callID, tool, args: argsOf(args), exit })
   }
 
+  // What the user calls by its name in OpenCode: takeback does it, the model only shows what it said.
+  const commanded = ({ command, sessionID, arguments: given }, { parts }) => {
+    const verb = COMMANDS[command]
+    const part = parts.find((part) => part.type === "text")
+    if (!verb || !part) return
+    const own = verb === "history" || TARGET.test(text(given)) ? [] : ["--session", sessionID]
+    const more = { cwd: directory, input: "", encoding: "utf8", timeout: LONGEST_COMMAND_MS }
+    const done = spawnSync(CLI[0], [...CLI.slice(1), verb, ...own, ...wordsOf(given)], more)
+    const said = [done.stdout, done.stderr, done.error?.message].filter(Boolean).join("\n").trim()
+    part.text = `${part.text}\n\n${said}\n\n(exit code ${done.status})`
+  }
+
   const safely = (act) => async (input, output) => {
     try {
       await act(input, output)
@@ -167,6 +197,7 @@ export const Takeback = async ({ directory, client }) => {
     "chat.message": safely((input, output) => prompted(input.sessionID, output)),
     "tool.execute.before": safely((input, output) => begun(input, output.args)),
     "tool.execute.after": safely(ended),
+    "command.execute.before": safely(commanded),
     event: safely((input) => event(input.event)),
     dispose: safely(() => {
       for (const [session, turn] of turns) send("dispose", session, { key: turn.key })

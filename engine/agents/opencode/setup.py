@@ -7,7 +7,7 @@ import os
 import shlex
 
 from takeback.engine.agents import hookstatus, ownedfile
-from takeback.engine.agents.command import hook_command, literal, words_of
+from takeback.engine.agents.command import cli_command, hook_command, literal, words_of
 from takeback.engine.agents.files import NOTHING, Check, FileEdit, Level, read_file
 from takeback.engine.agents.opencode.events import READERS
 from takeback.engine.errors import UsageError
@@ -16,11 +16,29 @@ PROGRAM = "opencode"
 TITLE = "OpenCode"
 NEXT = (
     "Start it anew where it runs already; with its first plugin it fetches what plugins need, "
-    "which takes a while."
+    "which takes a while. Within it, /takeback-undo, /takeback-redo and /takeback-status call "
+    "takeback."
 )
 
 _AGENT = "opencode"
 _LEVELS: tuple[Level, ...] = ("user", "project")
+_COMMANDS = {
+    "takeback-undo": ("undo", "Take back what the newest turn did to files"),
+    "takeback-redo": ("redo", "Put back what the newest undo took back"),
+    "takeback-status": ("history", "Show what undo and redo would do next"),
+}
+"""What the user can call within OpenCode, with takeback's verb: the plugin runs it."""
+
+_COMMAND = """\
+---
+# Made by takeback. {mark}
+description: {what}
+---
+/{name} $ARGUMENTS
+
+The user called takeback, which undoes what was done to files; what it said stands below. Show it \
+to the user word for word and end your turn. Do not repair, restore or change any file by yourself.
+"""
 
 
 def config_folder(level: Level, root: bytes, home: bytes) -> bytes:
@@ -43,13 +61,29 @@ def plugin(data_dir: str = "") -> bytes:
     Raises:
         UsageError: it is not known which Python it should start.
     """
-    words = words_of(hook_command(_AGENT, data_dir))
-    return _template().replace("@HOOK@", f"[{', '.join(map(literal, words))}]").encode()
+    text = _template()
+    for name, command in (("HOOK", hook_command(_AGENT, data_dir)), ("CLI", cli_command(data_dir))):
+        text = text.replace(f"@{name}@", f"[{', '.join(map(literal, words_of(command)))}]")
+    return text.encode()
 
 
 def _template() -> str:
     with open(os.path.join(os.path.dirname(__file__), "plugin.js"), encoding="utf-8") as file:
-        return file.read().replace("@READERS@", json.dumps(sorted(READERS)))
+        text = file.read()
+    verbs = {name: verb for name, (verb, _) in _COMMANDS.items()}
+    text = text.replace("@COMMANDS@", json.dumps(verbs))
+    return text.replace("@READERS@", json.dumps(sorted(READERS)))
+
+
+def _command_files(level: Level, root: bytes, home: bytes) -> dict[bytes, bytes]:
+    folder = os.path.join(config_folder(level, root, home), b"command")
+    mark = ownedfile.mark(_AGENT)
+    return {
+        os.path.join(folder, f"{name}.md".encode()): _COMMAND.format(
+            mark=mark, name=name, what=what
+        ).encode()
+        for name, (_, what) in _COMMANDS.items()
+    }
 
 
 def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple[FileEdit, ...]:
@@ -68,16 +102,23 @@ def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple
             f"would be recorded twice. {NOTHING}",
             f"Run 'takeback uninstall {_AGENT}' first.",
         )
-    return (ownedfile.write(path, plugin(data_dir), _AGENT, level),)
+    edits = [ownedfile.write(path, plugin(data_dir), _AGENT, level)]
+    for name, text in _command_files(level, root, home).items():
+        # A command of the user's that is called so stays.
+        before = read_file(name)
+        if before is None or ownedfile.is_ours(before, _AGENT):
+            edits.append(FileEdit(name, before, text, level))
+    return tuple(edits)
 
 
 def plan_uninstall(root: bytes, home: bytes) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_uninstall`."""
     found: dict[bytes, FileEdit] = {}
     for level in _LEVELS:
-        edit = ownedfile.delete(plugin_file(level, root, home), _AGENT, level)
-        if edit is not None:
-            found.setdefault(os.path.realpath(edit.path), edit)
+        for path in (plugin_file(level, root, home), *_command_files(level, root, home)):
+            edit = ownedfile.delete(path, _AGENT, level)
+            if edit is not None:
+                found.setdefault(os.path.realpath(edit.path), edit)
     return tuple(found.values())
 
 
@@ -124,6 +165,7 @@ def _connection(level: Level, path: bytes, data: bytes) -> Check:
 
 
 _HOOK = b"const HOOK = "
+_VARYING = (_HOOK, b"const CLI = ")
 
 
 def _hook_of(data: bytes) -> list[str]:
@@ -138,5 +180,5 @@ def _hook_of(data: bytes) -> list[str]:
 
 
 def _rest(data: bytes) -> list[bytes]:
-    """A plugin without the command, which differs by installation and data folder."""
-    return [line for line in data.split(b"\n") if not line.startswith(_HOOK)]
+    """A plugin without its commands, which differ by installation and data folder."""
+    return [line for line in data.split(b"\n") if not line.startswith(_VARYING)]
