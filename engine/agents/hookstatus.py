@@ -59,6 +59,22 @@ def status(hooks: Hooks, root: bytes, home: bytes) -> list[Check]:
     return checks
 
 
+def levels(hooks: Hooks, root: bytes, home: bytes) -> list[Level]:
+    """The levels at which an agent is connected, by what its settings files hold."""
+    found: dict[bytes, Level] = {}
+    both: tuple[Level, ...] = ("user", "project")
+    for level in both:
+        path = hooks.file(level, root, home)
+        try:
+            data = read_file(path)
+            ours = bool(data and data.strip() and any(HookFile(path, data, hooks.agent).ours()))
+        except UsageError:
+            continue
+        if ours:
+            found.setdefault(os.path.realpath(path), level)
+    return list(found.values())
+
+
 def _connection(hooks: Hooks, level: Level, shown: str, found: list[OurHook]) -> Check:
     agent, title = hooks.agent, hooks.title
     fix = f"takeback install {agent}" + (" --project" if level == "project" else "")

@@ -81,7 +81,7 @@ def after(plan: Plan, turns: Iterable[Turn]) -> Way | None:
     later = [turn for turn in known if turn.session == first.session and turn.n > first.n]
     running = any(turn.state == "running" for turn in later)
     rest = [turn for turn in later if turn not in targets]
-    if any(turn.state != "running" and turn.changes for turn in rest):
+    if any(turn.state != "running" and turn.changes and not turn.undone for turn in rest):
         # What came after stays, so the conversation about it has to stay, too.
         return None
     return continue_from(first, running)

@@ -39,13 +39,14 @@ class Place:
         return os.fsencode(self.root), os.fsencode(self.home)
 
     def plan(self, level: Any = "user", **more: Any) -> install.FileEdit:
-        (edit,) = install.plan_install("claude", level, *self.both, **more)
-        return edit
+        """The edit of the settings; the others are the commands' files."""
+        return install.plan_install("claude", level, *self.both, **more)[0]
 
     def install(self, level: Any = "user", **more: Any) -> install.FileEdit:
-        edit = self.plan(level, **more)
-        install.apply_edit(edit)
-        return edit
+        edits = install.plan_install("claude", level, *self.both, **more)
+        for edit in edits:
+            install.apply_edit(edit)
+        return edits[0]
 
     def uninstall(self) -> tuple[install.FileEdit, ...]:
         edits = install.plan_uninstall("claude", *self.both)
@@ -215,7 +216,7 @@ def test_one_level_only(p: Place) -> None:
         p.plan("project")
     p.project.write_bytes(p.user.read_bytes())
     assert any("two levels" in message and not ok for ok, message in p.status())
-    assert len(p.uninstall()) == 2
+    assert [edit.path[-13:] for edit in p.uninstall()].count(b"settings.json") == 2
     assert not p.user.exists() and not p.project.exists()
 
 
@@ -223,8 +224,9 @@ def test_the_home_is_no_project(p: Place) -> None:
     home = os.fsencode(p.home)
     with pytest.raises(UsageError, match="all your projects"):
         install.plan_install("claude", "project", home, home)
-    install.apply_edit(*install.plan_install("claude", "user", home, home))
-    assert len(install.plan_uninstall("claude", home, home)) == 1
+    for edit in install.plan_install("claude", "user", home, home):
+        install.apply_edit(edit)
+    assert len(install.plan_uninstall("claude", home, home)) == 4
 
 
 def test_a_folder_of_claudes_own(p: Place, monkeypatch: pytest.MonkeyPatch) -> None:

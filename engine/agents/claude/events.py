@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.engine.agents.own import is_own
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -104,6 +105,8 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     if name == "UserPromptSubmit":
         prompt, transcript = _text(data.get("prompt")), _text(data.get("transcript_path"))
         return _prompt(here, prompt, transcript, running or ())
+    if name in ("PreToolUse", "PostToolUse", "PostToolUseFailure") and _calls_us(data):
+        return []
     if name == "PreToolUse":
         return here.begin(data)
     if name == "PostToolUse":
@@ -177,6 +180,12 @@ class _Place:
         ]
 
 
+def _calls_us(data: dict[str, Any]) -> bool:
+    """Whether takeback itself is called, which is no work of the agent's."""
+    command = _text(_map(data.get("tool_input")).get("command"))
+    return "takeback" in command and _text(data.get("tool_name")) in SHELLS and is_own(command)
+
+
 def _paths(tool_input: dict[str, Any]) -> tuple[bytes, ...]:
     found = (_text(tool_input.get(key)) for key in ("file_path", "notebook_path"))
     return tuple(_raw(path) for path in found if path)
@@ -209,7 +218,7 @@ def _batch(here: _Place, data: dict[str, Any], running: Collection[str] | None) 
     for item in _maps(data.get("tool_calls")):
         call, tool = _text(item.get("tool_use_id")), _text(item.get("tool_name"))
         failed = _text(item.get("tool_response")).startswith(_ERROR)
-        wrote = wrote or call_kind(tool) != "other"
+        wrote = wrote or (call_kind(tool) != "other" and not _calls_us(item))
         if running is not None and call in running:
             if tool not in SHELLS:
                 # A shell command may go on in the background.
