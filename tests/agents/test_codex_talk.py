@@ -340,6 +340,100 @@ def test_without_codex_there_is_nothing(tmp_path: Path) -> None:
     assert conversation.find(os.fsencode(tmp_path), os.fsencode(tmp_path / "none")) == []
 
 
+# --- Forks, and users who went back -----------------------------------------------------------
+
+
+class Thread:
+    """Rollouts as Codex writes them: a new file that goes on from a place in another."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.folder = home.folder / "sessions/2026/12/01"
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def write(
+        self, at: int, thread: str, first: int, keys: str, base: dict[str, Any] | None = None
+    ) -> Path:
+        more = {"history_base": base, "forked_from_id": (base or {}).get("thread_id")}
+        meta = {"id": thread, "cwd": str(self.home.root), **(more if base else {})}
+        lines = [entry("session_meta", meta)]
+        for key in keys:
+            lines.append(entry("event_msg", {"type": "task_started", "turn_id": key}))
+            lines.append(entry("event_msg", said(key, "UserMessage")))
+        path = self.folder / f"rollout-2026-12-01T00-00-0{at}-{thread}.jsonl"
+        text = (
+            line.replace('"ordinal":1', f'"ordinal":{n}') for n, line in enumerate(lines, first)
+        )
+        path.write_text("".join(text), "utf-8")
+        return path
+
+    def base(self, path: Path, thread: str, lines: int) -> dict[str, Any]:
+        """The place in a file after so many of its lines."""
+        kept = path.read_bytes().splitlines(keepends=True)[:lines]
+        end = int(json.loads(kept[-1])["ordinal"]) + 1
+        size = sum(map(len, kept))
+        return {"thread_id": thread, "end_ordinal_exclusive": end, "end_byte_offset": size}
+
+    def keys(self) -> dict[str, str]:
+        found = {}
+        for one in self.home.found():
+            said = conversation.read(one)
+            assert said is not None
+            found[said.session] = "".join(turn.key for turn in said.turns)
+        return found
+
+
+def test_a_fork_begins_with_its_parents_conversation(home: Home) -> None:
+    t = Thread(home)
+    one = t.write(1, "p", 0, "abc")
+    two = t.write(2, "f", 5, "x", t.base(one, "p", 5))
+    t.write(3, "g", 8, "y", t.base(two, "f", 3))
+    assert t.keys() == {"p": "abc", "f": "abx", "g": "abxy"}
+    (fork,) = (
+        talk for talk in map(conversation.read, home.found()) if talk and talk.session == "f"
+    )
+    assert fork.parent == "p"
+
+
+def test_a_user_who_went_back_goes_on_in_a_new_file_of_the_same_session(home: Home) -> None:
+    t = Thread(home)
+    one = t.write(1, "p", 0, "abc")
+    two = t.write(2, "p_2", 3, "x", t.base(one, "p", 3))
+    text = two.read_text().replace('"id":"p_2"', '"id":"p"')
+    two.write_text(text)
+    assert t.keys() == {"p": "ax"}
+    # The database knows which file it is, should a newer one have been left.
+    home.database(one, home.root, id="p")
+    assert t.keys() == {"p": "abc"}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"thread_id": "none"},
+        {"end_byte_offset": 7},
+        {"end_byte_offset": 10**30},
+        {"end_byte_offset": -1},
+        {"end_byte_offset": "x"},
+        {"end_ordinal_exclusive": 4},
+        {"thread_id": ["p"]},
+    ],
+)
+def test_a_past_that_is_not_where_it_should_be_is_left_out(home: Home, odd: Any) -> None:
+    t = Thread(home)
+    one = t.write(1, "p", 0, "abc")
+    t.write(2, "f", 5, "x", {**t.base(one, "p", 5), **odd})
+    assert t.keys() == {"p": "abc", "f": "x"}
+
+
+def test_files_that_go_on_from_each_other_end(home: Home) -> None:
+    t = Thread(home)
+    one = t.write(1, "p", 0, "ab")
+    two = t.write(2, "q", 0, "cd", t.base(one, "p", 5))
+    t.write(1, "p", 0, "ab", t.base(two, "q", 5))
+    assert set(t.keys()) == {"p", "q"}
+
+
 # --- What a file may hold ---------------------------------------------------------------------
 
 

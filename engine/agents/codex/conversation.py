@@ -17,6 +17,7 @@ from takeback.engine.agents.talk import Source, Talk
 
 _HEAD = 64 << 10
 _LONGEST_LINE = 16 << 20
+_LONGEST_CHAIN = 100
 _FILES = ("sessions", "archived_sessions")
 _DATABASE = re.compile(r"state_(\d{1,6})\.sqlite")
 _CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.)*")')
@@ -28,34 +29,36 @@ def find(root: bytes, home: bytes) -> list[Source]:
     folder = os.fsdecode(config_folder(home))
     within = _Within(root)
     known = {place: (session, cwd) for session, place, cwd in _threads(folder)}
-    found: list[Source] = []
+    found: dict[str, Source] = {}
+    # A session whose user went back goes on in a new file: the database knows which, else the
+    # newest is it.
     for path in dict.fromkeys([*_rollouts(folder), *known]):
         session, cwd = known.get(path) or _start(path)
         if not session or not within(cwd):
+            continue
+        before = found.get(session)
+        if before is not None and before.place in known and path not in known:
             continue
         try:
             info = os.stat(path)
         except (OSError, ValueError):
             continue
         if stat.S_ISREG(info.st_mode):
-            found.append(Source("codex", session, path, (info.st_mtime_ns, info.st_size)))
-    return sorted(found, key=lambda source: (os.path.basename(source.place), source.place))
+            found[session] = Source("codex", session, path, (info.st_mtime_ns, info.st_size))
+    return sorted(found.values(), key=lambda one: (os.path.basename(one.place), one.place))
 
 
 def read(source: Source) -> Talk | None:
     """A whole conversation; None where its file is gone or no rollout."""
     turns = Turns()
-    meta: dict[str, Any] = {}
-    begin = -1
     try:
-        for line in _lines(source.place):
-            if b'"type":"session_meta"' in line[:200]:
-                if not meta:
-                    meta = _payload(line)
-                    begin = _number(meta.get("subagent_history_start_ordinal"))
-            elif begin <= 0 or _number(_ordinal(line)) >= begin:
-                # A subagent's rollout begins with a copy of its parent's conversation.
-                turns.add(line)
+        meta, parts = _chain(source.place)
+        # A subagent's rollout begins with a copy of its parent's conversation.
+        begin = _number(meta.get("subagent_history_start_ordinal"))
+        for path, end in parts if begin <= 0 else parts[-1:]:
+            for line in _lines(path, end):
+                if begin <= 0 or _ordinal(line) >= begin:
+                    turns.add(line)
     except (OSError, ValueError):
         return None
     if not meta:
@@ -116,8 +119,8 @@ def _start(path: str) -> tuple[str, str]:
         return "", ""
 
 
-def _lines(path: str) -> Iterator[bytes]:
-    """The lines of a file; one that is too long to be worth it is left out.
+def _lines(path: str, end: int = -1) -> Iterator[bytes]:
+    """The lines of a file, up to a place in it; one that is too long to be worth it is left out.
 
     Raises:
         OSError, ValueError: it cannot be read.
@@ -126,12 +129,80 @@ def _lines(path: str) -> Iterator[bytes]:
     with open(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise ValueError("no file")
-        while line := file.readline(_LONGEST_LINE):
+        while (end < 0 or file.tell() < end) and (line := file.readline(_LONGEST_LINE)):
             if line.endswith(b"\n") or len(line) < _LONGEST_LINE:
                 yield line
                 continue
             while line and not line.endswith(b"\n"):
                 line = file.readline(_LONGEST_LINE)
+
+
+# --- Rollouts that go on from others ------------------------------------------------------------
+
+
+def _chain(place: str) -> tuple[dict[str, Any], list[tuple[str, int]]]:
+    """What a rollout says of itself, and the files that hold its conversation, oldest first.
+
+    A fork, and a session whose user went back, begin in a new file that names the place in another
+    up to which that is its past. Each file comes with that place, -1 for all of it.
+
+    Raises:
+        OSError, ValueError: the rollout cannot be read.
+    """
+    first = meta = _meta(place)
+    parts = [(place, -1)]
+    while len(parts) < _LONGEST_CHAIN:
+        base = meta.get("history_base")
+        if not isinstance(base, dict):
+            break
+        found = _base(place, base, {path for path, _ in parts})
+        if found is None:
+            break
+        parts.append((found, _number(base.get("end_byte_offset"))))
+        try:
+            meta = _meta(found)
+        except (OSError, ValueError):
+            break
+    return first, parts[::-1]
+
+
+def _meta(path: str) -> dict[str, Any]:
+    """What a rollout's first line says; empty where it is none."""
+    line = next(_lines(path), b"")
+    return _payload(line) if b'"type":"session_meta"' in line[:200] else {}
+
+
+def _base(place: str, base: dict[str, Any], taken: set[str]) -> str | None:
+    """The file that a rollout goes on from: the one with the right line at the right place."""
+    thread, end = _text(base.get("thread_id")), _number(base.get("end_byte_offset"))
+    last = _number(base.get("end_ordinal_exclusive")) - 1
+    folder = _home_of(place)
+    if not thread or folder is None or not 0 < end < 1 << 62:
+        return None
+    for path in sorted(_rollouts(folder), reverse=True):
+        if thread in os.path.basename(path) and path not in taken:
+            try:
+                with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+                    start = max(0, end - _LONGEST_LINE)
+                    file.seek(start)
+                    before = file.read(end - start)
+            except OSError:
+                continue
+            lines = before.rsplit(b"\n", 2)
+            if start + len(before) == end and len(lines) > 1 and _ordinal(lines[-2]) == last:
+                return path
+    return None
+
+
+def _home_of(place: str) -> str | None:
+    """Codex's folder, from the place of one of its rollouts."""
+    folder = os.path.dirname(place)
+    while os.path.basename(folder) not in _FILES:
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return os.path.dirname(folder)
 
 
 _ORDINAL = re.compile(rb'"ordinal":(\d{1,15})')
@@ -186,13 +257,9 @@ def _threads(folder: str) -> Iterator[tuple[str, str, str]]:
 
 def _title(place: str, session: str) -> str:
     """The title that Codex, or the user, gave a session."""
-    folder = place
-    while os.path.basename(folder) not in _FILES:
-        above = os.path.dirname(folder)
-        if above == folder:
-            return ""
-        folder = above
-    above = os.path.dirname(folder)
+    above = _home_of(place)
+    if above is None:
+        return ""
     for column in ("name", "title"):
         # Not every version has both.
         for row in _query(above, f"SELECT {column} FROM threads WHERE id = ?", session):
