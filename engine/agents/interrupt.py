@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from takeback.engine.agents.claude import interrupt as claude
 from takeback.engine.agents.codex import interrupt as codex
 from takeback.engine.agents.gemini import interrupt as gemini
+from takeback.engine.agents.opencode import interrupt as opencode
 
 if TYPE_CHECKING:
     from takeback.engine.record.openturn import OpenTurn
@@ -15,6 +16,7 @@ _READERS = {
     "claude": claude.was_interrupted,
     "codex": codex.was_interrupted,
     "gemini": gemini.was_interrupted,
+    "opencode": opencode.was_interrupted,
 }
 
 

@@ -16,9 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takeback.engine.agents import interrupt
 from takeback.engine.agents.opencode import conversation, rows
 from takeback.engine.agents.opencode.events import READERS, translate
 from takeback.engine.agents.talk import Source, Talk, TalkTurn
+from takeback.engine.record.openturn import OpenTurn
 from tests.agents.test_claude import JUNK, WEIRD
 from tests.agents.test_opencode import DATA, payloads
 
@@ -456,3 +458,43 @@ def test_values_of_any_type(value: Any) -> None:
     assert isinstance(rows.record(json.dumps(value)), dict)
     assert isinstance(rows.title(value), str) and isinstance(rows.number(value), int)
     assert isinstance(rows._ns(value), int)
+
+
+# --- A turn that is over without a hook -------------------------------------------------------
+
+DONE = {"role": "assistant", "time": {"completed": 1_700_000_000_000}, "finish": "stop"}
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (DONE, True),
+        ({**DONE, "error": {"name": "MessageAbortedError"}, "finish": None}, True),
+        ({**DONE, "error": {"name": "APIError"}, "finish": "tool-calls"}, True),
+        ({**DONE, "finish": "tool-calls"}, False),
+        ({**DONE, "time": {"created": 1}}, False),
+        ({**DONE, "time": {"completed": 1 << 42}}, False),
+        ({**DONE, "role": "user"}, False),
+        ({**DONE, "summary": True}, False),
+        ({}, False),
+    ],
+)
+def test_what_the_database_says_of_a_turns_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: dict[str, Any], expected: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = place(tmp_path / "home", tmp_path / "shop")
+    newest = talk("slow").turns[-1].key
+    with closing(sqlite3.connect(path)) as database, database:
+        row = ("msg_zz", "s", 0, 0, json.dumps(message))
+        database.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", row)
+    turn = OpenTurn("s", "/p", "t", 1, "opencode", newest)
+    assert interrupt.was_interrupted(turn) is expected
+    for field, value in (("agent", "x"), ("key", ""), ("key", "n"), ("ended", True)):
+        other = OpenTurn("s", "/p", "t", 1, "opencode", newest)
+        setattr(other, field, value)
+        assert not interrupt.was_interrupted(other)
+    path.write_bytes(b"SQLite format 3\0 torn")
+    assert not interrupt.was_interrupted(turn)
+    path.unlink()
+    assert not interrupt.was_interrupted(turn)

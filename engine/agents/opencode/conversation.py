@@ -48,9 +48,9 @@ def find(root: bytes, home: bytes) -> list[Source]:
         return known[folder]
 
     found: list[tuple[int, Source]] = []
-    for place in _databases(os.fsdecode(data_folder(home))):
+    for place in databases(home):
         try:
-            with closing(_open(place)) as database:
+            with closing(connect(place)) as database:
                 found += _sessions(database, place, within)
         except (sqlite3.Error, OSError, ValueError, OverflowError):
             continue
@@ -60,14 +60,15 @@ def find(root: bytes, home: bytes) -> list[Source]:
 def read(source: Source) -> Talk | None:
     """A whole conversation; None where it is gone or the database is of another form."""
     try:
-        with closing(_open(source.place)) as database:
+        with closing(connect(source.place)) as database:
             return _talk(database, source.session)
     except (sqlite3.Error, OSError, ValueError, OverflowError):
         return None
 
 
-def _databases(folder: str) -> list[str]:
+def databases(home: bytes) -> list[str]:
     """OpenCode's databases: each channel of its releases has one."""
+    folder = os.fsdecode(data_folder(home))
     own = os.environ.get("OPENCODE_DB")
     if own:
         return [os.path.join(folder, own)]
@@ -78,7 +79,7 @@ def _databases(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(names) if _DATABASE.fullmatch(name)]
 
 
-def _open(place: str) -> sqlite3.Connection:
+def connect(place: str) -> sqlite3.Connection:
     """The database, to be read only.
 
     Raises:

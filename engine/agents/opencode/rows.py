@@ -210,6 +210,13 @@ def _call(
     return TalkCall(text(name), text(tool), does, paths, command, now, _ns(begun))
 
 
+def answered_ns(message: dict[str, Any]) -> int:
+    """When a message, the newest of its turn, ended the turn; 0 where it did not."""
+    last = message.get("role") == "assistant" and message.get("summary") is not True
+    goes_on = "tool" in text(message.get("finish")) and not message.get("error")
+    return _ns(_map(message.get("time")).get("completed")) if last and not goes_on else 0
+
+
 # --- One row for each message -----------------------------------------------------------------
 
 
