@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from takeback.engine.agents import jsontext
@@ -28,6 +28,7 @@ class Hooks:
         events: each event with the matcher of its tools, "" for none.
         timeout: in the agent's own unit.
         file: the settings file of a level, from the project's root and the home folder.
+        shorter: events for which the agent allows less time, each with that.
     """
 
     agent: str
@@ -35,10 +36,12 @@ class Hooks:
     events: Mapping[str, str]
     timeout: int
     file: Callable[[Level, bytes, bytes], bytes]
+    shorter: Mapping[str, int] = field(default_factory=dict)
 
-    def group(self, matcher: str, command: str) -> dict[str, Any]:
+    def group(self, event: str, command: str) -> dict[str, Any]:
         """An entry of an event's array."""
-        hook = {"type": "command", "command": command, "timeout": self.timeout}
+        matcher, timeout = self.events[event], self.shorter.get(event, self.timeout)
+        hook = {"type": "command", "command": command, "timeout": timeout}
         return {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
 
 
@@ -111,10 +114,10 @@ def _installed(path: bytes, data: bytes, hooks: Hooks, command: str) -> bytes:
     file = _renewed(path, HookFile(path, data, agent), hooks, command)
     style = jsontext.style_of(file.text, file.root)
     present = {ours.event for ours in file.ours()}
-    for event, matcher in hooks.events.items():
+    for event in hooks.events:
         if event in present:
             continue
-        group = hooks.group(matcher, command)
+        group = hooks.group(event, command)
         groups = file.groups(event)
         if groups is not None:
             text = jsontext.put(file.text, groups, None, group, style)
@@ -232,7 +235,7 @@ def plan_install(
     before = read_file(path)
     command = hook_command(agent, data_dir)
     if before is None or not before.strip():
-        found = {event: [hooks.group(matcher, command)] for event, matcher in hooks.events.items()}
+        found = {event: [hooks.group(event, command)] for event in hooks.events}
         text = jsontext.Style("  ", "\n").written({"hooks": found}, "") + "\n"
         return FileEdit(path, before, text.encode(), level)
     after = _installed(path, before, hooks, command)

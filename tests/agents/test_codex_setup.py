@@ -255,6 +255,19 @@ def test_the_hash_is_codexs_own() -> None:
     )
 
 
+def test_the_time_that_codex_allows_at_most_is_what_is_approved(p: Place) -> None:
+    """Longer ones are cut down by Codex, with a warning at each start: none of ours is."""
+    p.install()
+    hooks = json.loads(p.user.read_bytes())["hooks"]
+    times = {event: groups[0]["hooks"][0]["timeout"] for event, groups in hooks.items()}
+    assert times.pop("Interrupt") == times.pop("SessionEnd") == 3
+    assert set(times.values()) == {60}
+    hook = {"type": "command", "command": "takeback hook codex", "timeout": 60}
+    assert approval.hash_of("session_end", {"hooks": [hook]}) == (
+        "sha256:879186b471bfae54da94eda258fd81ea3dea33c76b345f19ad989eaa6cf86fe8"
+    )
+
+
 def test_settings_that_cannot_be_read_are_said(p: Place) -> None:
     p.install()
     for data in (b"broken", b"\xff", b"a = " + b"[" * 5000):

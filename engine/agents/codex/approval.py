@@ -18,6 +18,10 @@ from takeback.engine.agents.files import Check, Level, read_file
 from takeback.engine.agents.hookfile import HookFile, Hooks
 from takeback.engine.errors import UsageError
 
+BRIEF = ("Interrupt", "SessionEnd")
+"""Events at which Codex waits for `BRIEF_S` seconds at most."""
+BRIEF_S = 3
+
 _FIX = "Start codex, type /hooks and approve takeback's hooks."
 
 
@@ -64,8 +68,13 @@ def _ours(hooks: Hooks, path: bytes) -> Iterator[tuple[str, str, dict[str, Any]]
         assert file is not None
         group = json.loads(file.text[node.start : node.end])
         only = {**group, "hooks": [json.loads(_text(file, inner.items[hook_at].value))]}
-        event = re.sub(r"(?<!^)(?=[A-Z])", "_", hook.event).lower()
+        event = _label(hook.event)
         yield f"{event}:{group_at}:{hook_at}", event, only
+
+
+def _label(event: str) -> str:
+    """An event's name as Codex writes it in its settings."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
 def _text(file: HookFile, node: Any) -> str:
@@ -140,6 +149,10 @@ def _is_plain(group: dict[str, Any]) -> bool:
 def hash_of(event: str, group: dict[str, Any]) -> str:
     """What Codex keeps of a hook that was approved: a hash of all that decides what it runs."""
     value = {"event_name": event, **group}
-    value["hooks"] = [{"async": False, **hook} for hook in group["hooks"]]
+    value["hooks"] = hooks = [{"async": False, **hook} for hook in group["hooks"]]
+    if event in map(_label, BRIEF):
+        for hook in hooks:
+            if isinstance(hook.get("timeout"), int):
+                hook["timeout"] = min(hook["timeout"], BRIEF_S)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -44,6 +44,8 @@ HOOKS = Hooks(
     },
     _TIMEOUT_S,
     hooks_file,
+    # Codex cuts longer ones down to this, and says so at each start.
+    dict.fromkeys(approval.BRIEF, approval.BRIEF_S),
 )
 
 
