@@ -24,7 +24,7 @@ from takeback.engine.config import config_dir
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import Request
 from takeback.engine.store.paths import store_dir
-from takeback.tui import chords, glyphs, keymap, keys, screens, theming
+from takeback.tui import chords, glyphs, keymap, keys, past, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.chords import Chords
 from takeback.tui.diff_layout import View
@@ -173,7 +173,10 @@ class TakebackApp(App[None]):
         self._tb_stamp = _stamp(project)
 
         def read() -> Record:
-            return Record(project.sessions(counts=True), project.operations())
+            found = project.conversations(counts=True)
+            return Record(
+                found.sessions, project.operations(), past=tuple(map(past.named, found.past))
+            )
 
         self._prepare(read)
 

@@ -20,7 +20,7 @@ Marks = Mapping[str, Part]
 def of_row(entry: Entry) -> dict[str, Part]:
     """The marks that a row stands for."""
     turn = entry.turn
-    if turn is None:
+    if turn is None or not turn.recorded:
         return {}
     if entry.change is not None:
         return {entry.row.key: Part(turn.id, path=entry.change.path)}
@@ -184,7 +184,7 @@ def undo(entry: Entry | None, marks: Marks) -> Request | None:
     parts = tuple(marks.values())
     if not parts:
         turn = entry.turn if entry is not None else None
-        if entry is None or turn is None:
+        if entry is None or turn is None or not turn.recorded:
             return None
         if entry.step is not None and entry.step.calls:
             return Request("undo", step=entry.step.id)

@@ -24,6 +24,7 @@ class Record:
     Attributes:
         sessions: oldest first.
         operations: oldest first.
+        past: conversations from before takeback, oldest first, with names of their own.
         partial: only the newest turns of one session, without numbers of lines: a first look while
             the rest is read.
     """
@@ -31,6 +32,7 @@ class Record:
     sessions: tuple[Session, ...] = ()
     operations: tuple[Operation, ...] = ()
     partial: bool = False
+    past: tuple[Session, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from takeback.tui import present
@@ -14,7 +15,20 @@ if TYPE_CHECKING:
 
 BEFORE = "before takeback"
 NOTHING = "Before takeback: nothing to take back."
+GROUP = "Before takeback: nothing to take back"
+NO_UNDO = (
+    "This was done before takeback recorded here: there are no versions to go back to. "
+    "Nothing was changed."
+)
 HEADING = "Before takeback, with nothing to take back:"
+
+
+def named(session: Session) -> Session:
+    """A conversation under a name that no recorded session has: one may go on with it."""
+    name = f"past:{session.agent}:{session.id}"
+    return replace(
+        session, id=name, turns=tuple(replace(turn, session=name) for turn in session.turns)
+    )
 
 
 def session_lines(found: Conversations) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from takeback.engine.model import HARMLESS_REASONS, Change, NotCaptured, Operation, Session, Turn
-from takeback.tui import keys, present
+from takeback.tui import keys, past, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, quoted, safe
 from takeback.tui.timeline_parts import numbers
@@ -77,6 +77,10 @@ class Summary:
     @property
     def key(self) -> str:
         return f"session:{self.where.root.hex()}:{self.session.id}"
+
+    @property
+    def recorded(self) -> bool:
+        return self.session.recorded
 
     @property
     def unprotected(self) -> tuple[NotCaptured, ...]:
@@ -184,11 +188,12 @@ def rows(
     ordered = sorted(found, key=lambda one: (one.at_ns, one.order), reverse=True)
     if not projects:
         # Within one project the clock does not count: what came later has the higher number.
-        ordered = sorted(found, key=lambda one: one.order, reverse=True)
+        ordered.sort(key=lambda one: one.order, reverse=True)
     if sort == "files":
         ordered.sort(key=lambda one: -one.files)
     elif sort == "agent":
         ordered.sort(key=lambda one: one.session.agent.casefold())
+    ordered.sort(key=lambda one: not one.recorded)
     agents = _width([safe(one.session.agent) for one in found])
     names = min(_width([one.where.name for one in found]), _LONGEST_NAME if wide else 10)
     agos = max((cell_len(_ago(one, now_ns, wide)) for one in found), default=0)
@@ -200,11 +205,18 @@ def rows(
             out.append(_heading(f"{len(out)}:{name}", name, glyphs))
             group = name
         at = time.localtime(one.at_ns // 1_000_000_000)
-        shape = "%H:%M" if sort == "newest" else "%Y-%m-%d %H:%M" if wide else "%d %b %H:%M"
+        shape = (
+            "%H:%M"
+            if sort == "newest" and one.recorded
+            else "%Y-%m-%d %H:%M"
+            if wide
+            else "%d %b %H:%M"
+        )
         ago = _ago(one, now_ns, wide)
         when = time.strftime(shape, at) + "  " + " " * (agos - cell_len(ago)) + ago + "  "
         lead = [Span(when, "muted"), Span(fit(safe(one.session.agent), agents) + "  ", "agent")]
-        cells = [Span(counted(len(one.session.turns), "turn")), Span(counted(one.files, "file"))]
+        files = counted(one.files, "file") if one.recorded else ""
+        cells = [Span(counted(len(one.session.turns), "turn")), Span(files)]
         if wide:
             cells.append(numbers(one.plus, one.minus, glyphs))
         if projects:
@@ -231,6 +243,8 @@ def _heading(key: str, name: str, glyphs: Glyphs) -> Row:
 
 
 def _group(one: Summary, sort: Sort, now_ns: int) -> str:
+    if not one.recorded:
+        return past.GROUP
     if sort == "newest":
         return day(one.at_ns, now_ns)
     if sort == "agent":
@@ -271,6 +285,8 @@ def state(one: Summary, glyphs: Glyphs, wide: bool) -> Span:
     """How it stands with a session: signs with words, as many words as there is room for."""
     words: list[str] = []
     role: Role = "muted"
+    if not one.recorded:
+        return Span(past.BEFORE, role)
     marks = _marks(one, glyphs)
     match one.session.state:
         case "running":
@@ -292,17 +308,27 @@ def state(one: Summary, glyphs: Glyphs, wide: bool) -> Span:
 # --- Sentences -----------------------------------------------------------------------------------
 
 
-def headline(shown: int, every: int, words: str, sort: Sort, projects: int, unread: int = 0) -> str:
+def headline(
+    shown: int,
+    every: int,
+    words: str,
+    sort: Sort,
+    projects: int,
+    unread: int = 0,
+    before: int = 0,
+) -> str:
     """What the list shows: how many of how many, in which order, of which projects.
 
     Args:
         projects: how many projects they are of, 0 for the open one alone.
+        before: how many of all are from before takeback.
     """
     if words.strip():
         first = f"{shown} of {counted(every, 'session')} {'matches' if shown == 1 else 'match'}"
         first += f" {quoted(words.strip())}"
     else:
         first = counted(every, "session")
+    first += f", {before} from {past.BEFORE}" if before else ""
     whose = f"all {counted(projects, 'project')}" if projects else "this project"
     parts = [first, SORT_WORDS[sort], whose]
     return "   ".join(parts + ([f"{unread} not readable"] if unread else []))
@@ -377,6 +403,8 @@ def _amount(changes: Sequence[Change]) -> str:
 
 
 def _files(one: Summary, glyphs: Glyphs) -> str:
+    if not one.recorded:
+        return past.NOTHING
     if not one.files:
         return f"{glyphs.none} no file changed"
     parts = [f"{glyphs.agent} {one.agent_edited} agent-edited"] if one.agent_edited else []

@@ -93,6 +93,9 @@ def call_row(turn: Turn, piece: Piece, branch: str, view: View, hit: bool = Fals
     text = first_line(call.command, 300)
     what = [Span(text, "code")] if text else _paths(call)
     words, role = _call_state(call, piece.made, glyphs)
+    if not turn.recorded and call.state == "done":
+        # What it changed nobody looked at.
+        words = ""
     row = Row(
         f"call:{turn.id}:{call.id}",
         (Span(f"{branch} ", "muted"), Span(f"{safe(call.tool) or 'call'}  ", "muted"), *what),

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from takeback.engine.facts import HARMLESS_REASONS
 from takeback.engine.model import Session, Step, Turn
-from takeback.tui import conversation, keys, present, timeline_parts
+from takeback.tui import conversation, keys, past, present, timeline_parts
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, safe
 from takeback.tui.timeline_model import Entry, Piece, View, pieces
@@ -117,6 +117,7 @@ def _block(turn: Turn, view: View, is_newest: bool) -> list[Entry]:
         out.append(_more(turn, [piece for piece in parts if id(piece) not in seen], view))
     elif not parts:
         words = "nothing yet" if turn.state == "running" else "no file changed"
+        words = words if turn.recorded else past.NOTHING
         row = Row(f"none:{turn.id}", (Span(words, "muted"),), indent=3)
         out.append(Entry(row, "note", turn))
     return out
@@ -137,7 +138,11 @@ def _heading(turn: Turn, view: View, fold: str = "", hit: bool = False) -> Entry
     words, role = _state(turn, glyphs)
     row = Row(
         f"turn:{turn.id}",
-        (Span(f"Turn {turn.n}", "title"), Span(f"  {at}  ", "muted"), Span(text, "title")),
+        (
+            Span(f"Turn {turn.n}" if turn.recorded else "Turn", "title"),
+            Span(f"  {at}  ", "muted"),
+            Span(text, "title"),
+        ),
         (
             timeline_parts.numbers(plus, minus, glyphs),
             Span(words, role),
@@ -153,6 +158,8 @@ def _state(turn: Turn, glyphs: Glyphs) -> tuple[str, Role]:
     """What is special about a turn, and how much it matters."""
     words: list[str] = []
     role: Role = "muted"
+    if not turn.recorded:
+        return ", ".join([past.BEFORE, *(["interrupted"] * (turn.state == "interrupted"))]), role
     if turn.undone:
         words.append(f"{glyphs.undone} undone")
         role = "undone"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from takeback.engine.model import Call, Session, Turn
-from takeback.tui import conversation, present
+from takeback.tui import conversation, past, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, joined, safe
 from takeback.tui.timeline_model import Entry
@@ -29,7 +29,10 @@ def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
     if turn is None:
         return ()
     if entry.kind == "call" and call is not None:
-        return _call(call, bool(entry.changes))
+        words = _call(call, bool(entry.changes) or not turn.recorded)
+        return words if turn.recorded else (*words, past.NOTHING)
+    if not turn.recorded:
+        return (f"{present.when(turn.begun_ns)}.", past.NOTHING)
     if entry.change is not None:
         change = entry.change
         said = f"{safe(change.path)}: {present.evidence_words(change, turn.calls)}"
@@ -45,9 +48,9 @@ def details(entry: Entry, later: Later | None = None) -> tuple[str, ...]:
         files = counted(len(entry.step.changes), "file") if entry.step.changes else "no file"
         number = next((at for at, one in enumerate(turn.steps, 1) if one is entry.step), 0)
         return (f"Turn {turn.n}, step {number} of {len(turn.steps)}: {files} changed.",)
-    words = [_about(turn), *(safe(note) for note in turn.notes)]
-    words += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
-    return tuple(words)
+    about = [_about(turn), *(safe(note) for note in turn.notes)]
+    about += [line.strip() for line in present.not_captured_lines(turn.not_captured)]
+    return tuple(about)
 
 
 def _call(call: Call, changed: bool) -> tuple[str, ...]:
@@ -97,13 +100,13 @@ def counts(session: Session) -> Counts:
 
 def headline(session: Session, found: Counts, glyphs: Glyphs) -> list[tuple[str, int]]:
     """A session in a few words, and which of them can be left out first: the highest number."""
-    state = present.STATES[session.state]
+    state = present.STATES[session.state] if session.recorded else past.BEFORE
     parts = [
         (first_line(session.title, 60) or f"Session {safe(session.id)}", 0),
         (safe(session.agent), 5),
         (counted(found.turns, "turn"), 2),
         (counted(found.steps, "step"), 4),
-        (counted(found.files, "file"), 2),
+        (counted(found.files, "file") if session.recorded else "", 2),
         (f"{glyphs.agent} {found.agent} agent" if found.agent else "", 4),
         (f"{glyphs.unknown} {found.unknown} unknown" if found.unknown else "", 3),
         (f"{glyphs.running} {state}" if session.state == "running" else state, 1),

@@ -57,6 +57,7 @@ class Reader(Protocol):
 
 _lock = threading.Lock()
 _talks: dict[tuple[str, str, str], tuple[tuple[int, ...], Talk | None]] = {}
+_pasts: dict[tuple[str, str], tuple[Talk, bytes, Session]] = {}
 
 
 def home_folder() -> bytes:
@@ -218,7 +219,16 @@ def _told(session: Session, talk: Talk, pairs: dict[str, int]) -> Session:
 
 
 def _told_turn(turn: Turn, told: TalkTurn) -> Turn:
-    return replace(turn, prompt=turn.prompt or told.prompt, steps=_told_steps(turn.steps, told))
+    return replace(
+        turn,
+        prompt=turn.prompt or told.prompt,
+        steps=_told_steps(turn.steps, told),
+        notes=(*turn.notes, *_notes(told)),
+    )
+
+
+def _notes(told: TalkTurn) -> tuple[str, ...]:
+    return ("the conversation went back to before it",) if told.rewound else ()
 
 
 def _told_steps(steps: Sequence[Step], told: TalkTurn) -> tuple[Step, ...]:
@@ -258,7 +268,17 @@ def _before(session: Session, talk: Talk, pairs: dict[str, int]) -> tuple[TalkTu
 
 
 def _past(talk: Talk, root: bytes) -> Session:
-    """A conversation of which nothing was recorded, as a session."""
+    """A conversation of which nothing was recorded, as a session; made once."""
+    name = (talk.agent, talk.session)
+    known = _pasts.get(name)
+    if known is None or known[0] is not talk or known[1] != root:
+        known = _pasts[name] = (talk, root, _past_session(talk, root))
+        while len(_pasts) > _KEPT:
+            _pasts.pop(next(iter(_pasts)))
+    return known[2]
+
+
+def _past_session(talk: Talk, root: bytes) -> Session:
     turns = tuple(_past_turn(talk, at, turn, root) for at, turn in enumerate(talk.turns))
     return Session(
         talk.session,
@@ -298,6 +318,7 @@ def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes) -> Turn:
         (),
         tuple(steps),
         (),
+        notes=_notes(turn),
         last_event_ns=turn.ended_ns or turn.begun_ns,
         recorded=False,
         key=turn.key,

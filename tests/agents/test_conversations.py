@@ -126,6 +126,7 @@ def test_conversations_from_before_takeback(
     assert found.sessions == () and len(found.past) == 3
     first = next(session for session in found.past if session.id == WITH_REWIND)
     assert [turn.state for turn in first.turns].count("interrupted") == 1
+    assert [bool(turn.notes) for turn in first.turns] == [False, True, True, False, False]
     for session in found.past:
         assert not session.recorded and session.turns
         for one in session.turns:

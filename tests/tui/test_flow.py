@@ -162,7 +162,7 @@ def test_unknown_ids_are_wrong_usage(cli: Run, folder: Path) -> None:
 
 def test_a_project_without_records_answers(cli: Run, folder: Path) -> None:
     assert document(cli("log", "--json"))["sessions"] == []
-    assert document(cli("sessions", "--json")) == {"sessions": []}
+    assert document(cli("sessions", "--json")) == {"sessions": [], "past": []}
     assert document(cli("history", "--json"))["operations"] == []
     cli("show")
     cli("diff")

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from takeback.engine.model import OperationKind, Request
-from takeback.tui import keys, session_rows
+from takeback.tui import keys, past, session_rows
 from takeback.tui.elsewhere import Elsewhere
 from takeback.tui.messages import Record
 from takeback.tui.screens.base import STATUS
@@ -120,7 +120,13 @@ class SessionsScreen(MainScreen):
             rows.insert(0, Row("empty", (Span(said, "muted"),), still=True))
         roots = {one.where.root for one in found}
         about = session_rows.headline(
-            len(matching), len(found), words, self._tb_sort, len(roots) if every else 0, len(unread)
+            len(matching),
+            len(found),
+            words,
+            self._tb_sort,
+            len(roots) if every else 0,
+            len(unread),
+            sum(not one.recorded for one in found),
         )
         return Shown(rows, {one.key: one for one in matching}, about)
 
@@ -129,7 +135,8 @@ class SessionsScreen(MainScreen):
         if self._tb_read[0] is not record:
             place = self.takeback.project.place
             where = Where(place.path, folder_words(place.path), place.git is not None)
-            found = session_rows.summaries(record.sessions, record.operations, where)
+            sessions = (*record.past, *record.sessions)
+            found = session_rows.summaries(sessions, record.operations, where)
             self._tb_read = (record, found)
         return self._tb_read[1]
 
@@ -181,7 +188,9 @@ class SessionsScreen(MainScreen):
         one = self._current
         if one is None:
             return
-        if one.where.root != self.takeback.project.root:
+        if not one.recorded:
+            self.say(past.NO_UNDO, True)
+        elif one.where.root != self.takeback.project.root:
             elsewhere = "This session is of another project: {sessions.open} opens it, then undo."
             self.say(keys.words(elsewhere), True)
         else:

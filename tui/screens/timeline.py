@@ -13,7 +13,7 @@ from textual.message import Message
 
 from takeback.engine.model import Change, Part, Turn
 from takeback.engine.timeline.later import later_edits
-from takeback.tui import diffs, keys, marks, timeline_shown, timeline_words
+from takeback.tui import diffs, keys, marks, past, timeline_shown, timeline_words
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
 from takeback.tui.screens.base import BREAKPOINTS, STATUS
@@ -134,7 +134,9 @@ class TimelineScreen(MainScreen):
             dict(self._tb_opened),
             self._tb_every,
         )
-        return timeline_shown.made(record.sessions, view, wanted, known)
+        # The newest of those from before comes first: it is shown where nothing was recorded.
+        sessions = (*record.sessions, *reversed(record.past))
+        return timeline_shown.made(sessions, view, wanted, known)
 
     def show(self, prepared: object) -> None:
         shown = cast("Shown | None", prepared)
@@ -396,6 +398,9 @@ class TimelineScreen(MainScreen):
         entry = self.current
         if entry is None or self._tb_shown is None:
             return
+        if self._is_past:
+            self.say(past.NO_UNDO, True)
+            return
         if not marks.of_row(entry):
             self.say("There is nothing to mark here: this answer changed no file.")
             return
@@ -450,13 +455,23 @@ class TimelineScreen(MainScreen):
         request = marks.undo(self.current, self._tb_marks)
         if request is not None:
             self.takeback.open_plan(request)
+        elif self._is_past:
+            self.say(past.NO_UNDO, True)
+
+    @property
+    def _is_past(self) -> bool:
+        """Whether the row is of a turn from before takeback."""
+        entry = self.current
+        return entry is not None and entry.turn is not None and not entry.turn.recorded
 
     def action_redo_here(self) -> None:
         entry, record = self.current, self.takeback.record
         if entry is None or entry.turn is None or record is None:
             return
         request = marks.redo(entry, record.operations)
-        if request is not None:
+        if self._is_past:
+            self.say(past.NO_UNDO, True)
+        elif request is not None:
             self.takeback.open_plan(request)
         else:
             self.say(f"Nothing of turn {entry.turn.n} was taken back, so nothing can be put back.")
