@@ -183,12 +183,15 @@ def turn_title(turn: Turn, limit: int = 72) -> str:
     text = first_line(turn.prompt, limit)
     if not text:
         text = next((first_line(call.command, limit) for call in turn.calls if call.command), "")
-    return f"turn {turn.n}" + (f" “{text}”" if text else "")
+    name = f"turn {turn.n}" if turn.recorded else "turn"
+    return name + (f" “{text}”" if text else "")
 
 
 def turn_marks(turn: Turn) -> str:
     """What is special about a turn, in brackets."""
     marks = [STATES[turn.state]] if STATES[turn.state] else []
+    if not turn.recorded:
+        return " ".join(f"[{mark}]" for mark in marks)
     if turn.undone:
         marks.append("undone")
     elif any(change.undone for change in turn.changes):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from takeback.engine.model import HARMLESS_REASONS, Change, NotCaptured, Operation, Session, Turn
+from takeback.engine.model import HARMLESS_REASONS, NotCaptured, Operation, Session, Turn
 from takeback.tui import keys, past, present
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import counted, first_line, quoted, safe
@@ -355,7 +355,7 @@ def details(one: Summary, glyphs: Glyphs, now_ns: int, tall: bool) -> list[str]:
     project = f"{one.where.words} ({'git' if one.where.git else 'no git'})"
     if not tall:
         third = f"Not captured: {missing}" if missing else project
-        return [last, f"{files}   Redo: {redo}", third]
+        return [last, f"{files}   Redo: {redo}" if one.recorded else files, third]
     session = one.session
     calls = sum(len(turn.calls) for turn in session.turns)
     began = f"{safe(session.agent) or 'unknown agent'}, began {present.when(session.begun_ns)}, "
@@ -367,9 +367,9 @@ def details(one: Summary, glyphs: Glyphs, now_ns: int, tall: bool) -> list[str]:
         ("Last", last),
         *(("", _turn(turn)) for turn in session.turns[-2:-4:-1]),
         ("Files", files),
-        ("Redo", redo),
-        ("Not captured", missing or "nothing was left out"),
     ]
+    if one.recorded:
+        lines += [("Redo", redo), ("Not captured", missing or "nothing was left out")]
     return [title, *(f"{label:<{_LABEL}}{text}" for label, text in lines)]
 
 
@@ -379,7 +379,7 @@ def _last(one: Summary, glyphs: Glyphs, now_ns: int) -> str:
         return "no turn"
     turn = one.session.turns[-1]
     ago = f"{present.ago(now_ns - one.at_ns)} ago" if one.at_ns else ""
-    parts = [counted(len(turn.calls), "call"), _amount(turn.changes)]
+    parts = [counted(len(turn.calls), "call"), *filter(None, [_amount(turn)])]
     lines = numbers(
         _sum(change.plus for change in turn.changes),
         _sum(change.minus for change in turn.changes),
@@ -393,13 +393,13 @@ def _last(one: Summary, glyphs: Glyphs, now_ns: int) -> str:
 
 def _turn(turn: Turn) -> str:
     marks = present.turn_marks(turn)
-    return "  ".join(
-        part for part in (present.turn_title(turn, 48), _amount(turn.changes), marks) if part
-    )
+    return "  ".join(part for part in (present.turn_title(turn, 48), _amount(turn), marks) if part)
 
 
-def _amount(changes: Sequence[Change]) -> str:
-    return counted(len(changes), "file") if changes else "no file changed"
+def _amount(turn: Turn) -> str:
+    if not turn.recorded:
+        return ""
+    return counted(len(turn.changes), "file") if turn.changes else "no file changed"
 
 
 def _files(one: Summary, glyphs: Glyphs) -> str:

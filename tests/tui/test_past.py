@@ -43,7 +43,10 @@ def test_sessions_from_before_stand_below_and_are_not_taken_back(talked: Path) -
         assert "change a, make b" in rows[at - 1] and len(rows) == at + 4
         assert all(past.BEFORE in row and "turn" in row for row in rows[at + 1 :])
         assert "4 sessions, 3 from before takeback" in d.text()
-        await d.press("end", "u")
+        await d.press("end")
+        await d.until(lambda: f"Files         {past.NOTHING}" in d.text())
+        assert not any(word in d.text() for word in ("turn 0", "no file", "captured", "put back"))
+        await d.press("u")
         await d.until(lambda: "there are no versions" in d.text())
         assert not isinstance(d.app.screen, UndoScreen)
 
