@@ -620,3 +620,11 @@ def test_a_torn_payload_is_noted_without_its_content(replay: Replay, data: bytes
 @given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
 def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
     replay.send(data)
+
+
+def test_a_note_is_told_with_a_prompt_only() -> None:
+    told = json.loads(gemini.answer("BeforeAgent", "Note."))
+    assert told == {
+        "hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "Note."}
+    }
+    assert gemini.answer("BeforeTool", "Note.") == b""

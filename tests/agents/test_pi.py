@@ -414,3 +414,9 @@ def test_a_torn_payload_is_noted_without_its_content(replay: Replay, data: bytes
 @given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
 def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
     replay.send(data)
+
+
+def test_a_note_is_told_with_a_prompt_only() -> None:
+    told = json.loads(pi.answer("before_agent_start", "Note."))
+    assert told == {"note": "Note."}
+    assert pi.answer("user_message", "Note.") == pi.answer("agent_start", "Note.") == b""

@@ -23,6 +23,7 @@ _RESPONSE = b',"content":[{"functionResponse"'
 _CALLS = b'"toolCalls":['
 _CANCELLED = b'"Request cancelled."'
 _RESTORED = b'"Restored project to the state before the tool call."'
+_ADDED = "<hook_context>"
 _OVER = frozenset({"success", "error", "cancelled"})
 
 
@@ -101,8 +102,7 @@ def is_prompt(line: bytes, at: int) -> bool:
 def is_typed(text: str) -> bool:
     """Whether a text is a prompt, as Gemini CLI itself tells it."""
     text = text.strip()
-    made = ("<session_context>", "<hook_context>", "/", "?")
-    return bool(text) and not text.startswith(made)
+    return bool(text) and not text.startswith(("<session_context>", _ADDED, "/", "?"))
 
 
 def _read(lines: list[bytes], begin: int, calls: bool) -> Now:
@@ -160,8 +160,9 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
-    return "".join(text for text in texts if isinstance(text, str))
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    # What hooks add to a prompt is no part of what was typed.
+    return "".join(t for t in texts if isinstance(t, str) and not t.startswith(_ADDED))
 
 
 def _loaded(line: bytes) -> dict[str, Any]:

@@ -68,6 +68,16 @@ def translate(payload: Any, turn: OpenTurn | None = None) -> list[Event]:
     return []
 
 
+def answer(name: str, note: str) -> bytes:
+    """A note for the model, as the hook called `name` answers it; empty where it cannot."""
+    if name != "BeforeAgent":
+        return b""
+    import json
+
+    told = {"hookEventName": name, "additionalContext": note}
+    return json.dumps({"hookSpecificOutput": told}).encode() + b"\n"
+
+
 class _Place:
     """One payload: where it comes from, what its session has open, and what its chat says."""
 

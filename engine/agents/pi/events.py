@@ -70,6 +70,15 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     return []
 
 
+def answer(name: str, note: str) -> bytes:
+    """A note for the model, as our extension takes it; empty where it cannot."""
+    if name != "before_agent_start":
+        return b""
+    import json
+
+    return json.dumps({"note": note}).encode() + b"\n"
+
+
 class _Place:
     """One payload, and what all events of it have in common."""
 

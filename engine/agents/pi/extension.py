@@ -6,11 +6,12 @@ import json
 import shlex
 from typing import Any
 
+from takeback.engine.agents import ownedfile
 from takeback.engine.agents.command import cli_command, hook_command
 from takeback.engine.agents.pi.tools import READERS
 
-MARK = "// Written by takeback; 'takeback uninstall pi' removes it."
-"""The first line of every extension of ours, of any version."""
+MARK = f"// Written by takeback. {ownedfile.mark('pi')}"
+"""The first line of every extension of ours."""
 
 _HOOK = "const HOOK: string[] = "
 _CALL = "const TAKEBACK: string[] = "
@@ -30,8 +31,8 @@ const COMMANDS = [
   ["status", "history", "Show what undo and redo would do next"],
 ];
 
-// Waits: what is told before a tool runs must be noted before it writes.
-function tell(event: string, ctx: any, fields: Record<string, unknown> = {{}}): void {{
+// Waits: what is told before a tool runs must be noted before it writes. Gives what takeback says.
+function tell(event: string, ctx: any, fields: Record<string, unknown> = {{}}): string {{
   try {{
     const session = ctx.sessionManager;
     const payload = {{
@@ -41,14 +42,18 @@ function tell(event: string, ctx: any, fields: Record<string, unknown> = {{}}): 
       cwd: ctx.cwd,
       ...fields,
     }};
-    spawnSync(HOOK[0], HOOK.slice(1), {{
+    const done = spawnSync(HOOK[0], HOOK.slice(1), {{
       input: JSON.stringify(payload),
-      stdio: ["pipe", "ignore", "ignore"],
+      encoding: "utf8",
+      stdio: ["pipe", "pipe", "ignore"],
       env: {{ ...process.env, TAKEBACK_AGENT_PID: String(process.pid) }},
       timeout: 60000,
       killSignal: "SIGKILL",
     }});
-  }} catch {{}}
+    return done.stdout ?? "";
+  }} catch {{
+    return "";
+  }}
 }}
 
 function textOf(message: any): string {{
@@ -74,17 +79,22 @@ export default function (pi: any) {{
   let prompted = false;
   let first = false;
 
-  const on = (event: string, handler: (event: any, ctx: any) => void) =>
+  const on = (event: string, handler: (event: any, ctx: any) => unknown) =>
     pi.on(event, async (payload: any, ctx: any) => {{
       try {{
-        handler(payload, ctx);
-      }} catch {{}}
+        return handler(payload, ctx);
+      }} catch {{
+        return undefined;
+      }}
     }});
 
   on("before_agent_start", (event, ctx) => {{
     turn = ctx.sessionManager.getLeafId() ?? "first";
     prompted = first = true;
-    tell("before_agent_start", ctx, {{ turn_id: turn, prompt: event.prompt }});
+    const said = tell("before_agent_start", ctx, {{ turn_id: turn, prompt: event.prompt }});
+    // What the user took back or put back meanwhile, for the model to know.
+    const content = said.trim() ? JSON.parse(said).note : "";
+    if (content) return {{ message: {{ customType: "takeback", content, display: true }} }};
   }});
   on("agent_start", (_event, ctx) => {{
     if (!prompted) tell("agent_start", ctx, {{ turn_id: turn }});
@@ -160,11 +170,6 @@ def text(data_dir: str = "") -> bytes:
     call = json.dumps(shlex.split(cli_command(data_dir)))
     fields = {"mark": MARK, "hook": _HOOK + hook, "call": _CALL + call}
     return _TEXT.format(**fields, reads=json.dumps(sorted(READERS))).encode()
-
-
-def is_ours(data: bytes | None) -> bool:
-    """Whether a file is an extension that we wrote."""
-    return data is not None and data.partition(b"\n")[0].rstrip() == MARK.encode()
 
 
 def command_of(data: bytes) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 
+from takeback.engine.agents import ownedfile
 from takeback.engine.agents.files import NOTHING, Check, FileEdit, Level, read_file
 from takeback.engine.agents.hookstatus import stale
 from takeback.engine.agents.pi import extension
@@ -39,28 +41,22 @@ def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple
     """See `takeback.engine.agents.install.plan_install`."""
     path = extension_file(level, root, home)
     other = extension_file("project" if level == "user" else "user", root, home)
-    if other != path and extension.is_ours(read_file(other)):
+    if other != path and ownedfile.is_ours(read_file(other), "pi"):
         raise UsageError(
             f"pi is already connected, in {os.fsdecode(other)!r}; at two levels, every event "
             f"would be recorded twice. {NOTHING}",
             "Run 'takeback uninstall pi' first.",
         )
-    before = read_file(path)
-    if before is not None and not extension.is_ours(before):
-        raise UsageError(
-            f"{os.fsdecode(path)!r} is not takeback's. {NOTHING}", "Give it another name first."
-        )
-    return (FileEdit(path, before, extension.text(data_dir), level),)
+    return (ownedfile.write(path, extension.text(data_dir), "pi", level),)
 
 
 def plan_uninstall(root: bytes, home: bytes) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_uninstall`."""
     found: dict[bytes, FileEdit] = {}
     for level in _LEVELS:
-        path = extension_file(level, root, home)
-        before = read_file(path)
-        if extension.is_ours(before):
-            found.setdefault(os.path.realpath(path), FileEdit(path, before, None, level, 1))
+        edit = ownedfile.delete(extension_file(level, root, home), "pi", level)
+        if edit is not None:
+            found.setdefault(os.path.realpath(edit.path), replace(edit, folders=1))
     return tuple(found.values())
 
 
@@ -75,7 +71,7 @@ def status(root: bytes, home: bytes) -> list[Check]:
         except UsageError as error:
             checks.append(("pi", False, error.message.replace(f" {NOTHING}", ""), error.hint))
             continue
-        if data is not None and extension.is_ours(data) and path not in connected:
+        if data is not None and ownedfile.is_ours(data, "pi") and path not in connected:
             connected.append(path)
             checks.append(_connection(level, os.fsdecode(path), data))
     if len(connected) > 1:
