@@ -274,7 +274,16 @@ class Project:
         """
         from takeback.engine.agents.conversations import gather, home_folder
 
-        return gather(self.sessions(counts), self.root, home_folder())
+        allow = self.config.allow_root
+
+        def belongs(folder: bytes) -> bool:
+            try:
+                return paths.find_root(folder, self.data, allow).path == self.root
+            except UsageError:
+                # Gone, or none of a project: nobody else shows it.
+                return True
+
+        return gather(self.sessions(counts), self.root, home_folder(), belongs)
 
     def glimpse(self, turns: int = 3) -> tuple[Session, ...]:
         """The newest session with its last turns only: for a first look, however much there is.

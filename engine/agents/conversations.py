@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Protocol, cast
@@ -65,11 +65,17 @@ def home_folder() -> bytes:
     return os.fsencode(os.path.expanduser("~"))
 
 
-def gather(sessions: Sequence[Session], root: bytes, home: bytes) -> Conversations:
+def gather(
+    sessions: Sequence[Session],
+    root: bytes,
+    home: bytes,
+    belongs: Callable[[bytes], bool] = lambda folder: True,
+) -> Conversations:
     """Join what was recorded with what the agents' own files tell.
 
     Args:
         sessions: as recorded, oldest first.
+        belongs: whether a folder below the root is of this project, not of one within it.
     """
     with _lock:
         talks, unread, failed = _read_all(sessions, root, home)
@@ -87,8 +93,13 @@ def gather(sessions: Sequence[Session], root: bytes, home: bytes) -> Conversatio
         if before:
             past.append(_past(replace(talk, turns=before), root))
     begun = {session.id: session.begun_ns for session in sessions}
+    known: dict[bytes, bool] = {}
     for talk in talks:
         if talk.session in recorded or not talk.turns:
+            continue
+        if talk.folder not in known:
+            known[talk.folder] = belongs(talk.folder)
+        if not known[talk.folder]:
             continue
         if talk.parent in recorded and talk.turns[0].begun_ns >= begun[talk.parent]:
             # A subagent's: what it did is recorded with its parent.
@@ -280,10 +291,11 @@ def _past(talk: Talk, root: bytes) -> Session:
 
 def _past_session(talk: Talk, root: bytes) -> Session:
     turns = tuple(_past_turn(talk, at, turn, root) for at, turn in enumerate(talk.turns))
+    title = talk.title or next((turn.prompt for turn in turns if turn.prompt), "")
     return Session(
         talk.session,
         talk.agent,
-        (talk.title or next((turn.prompt for turn in turns if turn.prompt), "")).strip(),
+        title.strip().split("\n")[0],
         turns[-1].state,
         turns[0].begun_ns,
         max(turn.ended_ns for turn in turns),
@@ -329,9 +341,11 @@ def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes) -> Turn:
 def _past_call(talk: Talk, call: TalkCall, number: int, root: bytes) -> Call:
     found = []
     for path in call.paths:
-        inside = paths.relative(root, path, talk.folder or root)
-        outside = os.path.normpath(os.path.join(talk.folder or root, path))
-        found.append(inside if inside else outside)
+        # No file has such a name, and the system's calls would refuse it.
+        path = path.replace(b"\0", b"?")
+        folder = talk.folder.replace(b"\0", b"?") or root
+        inside = paths.relative(root, path, folder)
+        found.append(inside if inside else os.path.normpath(os.path.join(folder, path)))
     state = "lost" if call.state == "running" else call.state
     return Call(
         call.id,

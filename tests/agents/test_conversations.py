@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from takeback.engine.agents import conversations
 from takeback.engine.agents.claude import conversation as claude
 from takeback.engine.agents.talk import Source, Talk, TalkCall, TalkStep, TalkTurn
 from takeback.engine.facts import Event
 from takeback.engine.model import Call, Session, Step, Turn
+from takeback.engine.project import Project
 from takeback.tui import documents, past, present
 from tests.agents.test_claude import Replay, payloads
 from tests.agents.test_claude_talk import TALKS, WITH_REWIND
@@ -156,6 +160,57 @@ def test_a_call_that_never_ended_is_lost() -> None:
     (session,) = gathered([], talk(TalkTurn("k", "p", (step,)), session="old")).past
     (call,) = session.turns[0].calls
     assert (call.state, call.kind, call.paths) == ("lost", "shell", (b"a", b"/q/b"))
+
+
+def test_a_project_within_this_one_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay = Replay(tmp_path, monkeypatch)
+    inner, gone = replay.root / "inner", replay.root / "gone"
+    (inner / ".git").mkdir(parents=True)
+    put_talk(tmp_path / "home", inner, "basic3")
+    put_talk(tmp_path / "home", gone, "plain")
+    (shown,) = replay.project().conversations().past
+    assert shown.id == payloads("plain")[0]["session_id"]
+    inside = Project.open(os.fsencode(inner), str(replay.data)).conversations().past
+    assert [session.id for session in inside] == [payloads("basic3")[0]["session_id"]]
+
+
+TEXT = st.text(st.characters(), max_size=6)
+PATHS = st.binary(max_size=6) | st.sampled_from([b"a", b"/p/a", b"..", b"", b"/", b"a\0b"])
+NS = st.sampled_from([0, 1, 10**18, -1, 62135596800 * 10**9])
+STATES = st.sampled_from(["running", "done", "failed", "lost"])
+CALLS = st.builds(
+    TalkCall, TEXT, TEXT, st.sampled_from([None, "edit"]), st.tuples(PATHS), TEXT, STATES
+)
+STEPS = st.builds(TalkStep, TEXT, st.lists(CALLS, max_size=2).map(tuple), NS)
+TURNS = st.builds(
+    TalkTurn,
+    TEXT,
+    TEXT,
+    st.lists(STEPS, max_size=3).map(tuple),
+    NS,
+    NS,
+    st.booleans(),
+    st.booleans(),
+)
+ODD = st.builds(
+    Talk, st.sampled_from(["s", "x"]), st.just("claude"), TEXT, PATHS,
+    st.lists(TURNS, max_size=4).map(tuple), st.sampled_from(["", "s", "x"]),
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ODD, max_size=3))
+def test_odd_conversations_are_shown_somehow(odd: list[Talk]) -> None:
+    conversations._talks.clear()
+    session = recorded(turn("t1", "a", step("", "c"), step()), turn("t2", ""))
+    found = gathered([session], *odd)
+    assert [len(one.turns) for one in found.sessions] == [2]
+    json.loads(documents.dump(documents.log(b"/p", True, found.sessions, found.past)))
+    lines = [*past.session_lines(found), *past.log_lines(found.past, whole=True)]
+    assert not any(unicodedata.category(char) in ("Cc", "Cs") for line in lines for char in line)
+    "\n".join(lines).encode()
 
 
 # --- Pairs ------------------------------------------------------------------------------------
