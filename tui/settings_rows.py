@@ -78,7 +78,6 @@ UNUSED = frozenset(
         "max_disk_mb_per_project",
         "max_turn_age_days",
         "roots",
-        "tell_agent",
     }
 )
 """Settings that can be set and that nothing in the engine looks at yet: the screen says so."""
