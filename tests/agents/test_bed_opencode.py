@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import os
 import shlex
+import signal
+import socket
+import subprocess
 import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
+from takeback.engine.agents.opencode import conversation
+from takeback.engine.agents.talk import Talk
+from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, bed, evidence, tree
 
 pytestmark = pytest.mark.agents
 
@@ -20,6 +33,11 @@ class Shop(Bed):
         words = [sys.executable, "-m", "takeback.tui.cli", "install", "opencode", *more]
         command = shlex.join([*words, "--data-dir", str(self.data)])
         return ["--install-hooks", f"PYTHONPATH={shlex.quote(str(DEV))} {command}"]
+
+    def talks(self) -> list[Talk]:
+        """What OpenCode's own database says, oldest conversation first."""
+        found = conversation.find(os.fsencode(self.shop), os.fsencode(self.home))
+        return [talk for source in found for talk in [conversation.read(source)] if talk]
 
     def repository(self) -> dict[str, tuple[str, bytes, int]]:
         """What is within `.git`, but for what OpenCode itself does there: it keeps the project's id
@@ -42,6 +60,13 @@ def test_three_turns(tmp_path: Path, git: bool) -> None:
     assert [len(turn["steps"]) for turn in (one, two, three)] == [3, 3, 1]
     assert one["prompt"] == "[1] Fix total() in src/cart.py and write NOTES.md."
     assert evidence(one) == FIRST and evidence(two) == SECOND and evidence(three) == {}
+    (talk,) = b.talks()
+    assert [turn.prompt for turn in talk.turns] == [turn["prompt"] for turn in (one, two, three)]
+    assert [[step.text for step in turn.steps] for turn in talk.turns] == [
+        [step["text"] for step in turn["steps"]] for turn in (one, two, three)
+    ]
+    told = {call.id for turn in talk.turns for step in turn.steps for call in step.calls}
+    assert {c["id"] for t in (one, two) for step in t["steps"] for c in step["calls"]} < told
     checks = b.tb("doctor")["checks"]
     named = [c for c in checks if c["name"] in ("hooks", "opencode")]
     assert [check for check in named if not check["ok"]] == []
@@ -171,3 +196,264 @@ def test_settings_in_another_folder(tmp_path: Path) -> None:
     b.run(b.agent("opencode", "--turns", "1", "--env", f"XDG_CONFIG_HOME={own}", *b.connect()))
     (turn,) = b.turns()
     assert evidence(turn) == FIRST
+
+
+def scenario(place: Path, *steps: dict[str, Any]) -> str:
+    """A scenario of one turn, by the name under which the bed finds it."""
+    files = {
+        "README.md": "# shop\n\nA tiny shop.\n",
+        "src/cart.py": "def total(prices):\n    return sum(prices) - 1\n",
+        "old.txt": "an old file\n",
+        "config.ini": "[shop]\nlevel = 1\n",
+    }
+    turn = {"match": "[own]", "prompt": "[own] Go.", "title": "Own", "steps": list(steps)}
+    (place / "own.json").write_text(json.dumps({"name": "own", "files": files, "turns": [turn]}))
+    return str(place / "own")
+
+
+PATCH = """\
+*** Begin Patch
+*** Add File: new/a b.txt
++hello
+*** Update File: src/cart.py
+@@
+ def total(prices):
+-    return sum(prices) - 1
++    return sum(prices)
+*** Delete File: old.txt
+*** Update File: config.ini
+*** Move to: shop.ini
+@@
+ [shop]
+-level = 1
++level = 2
+*** End Patch"""
+
+
+def test_a_patch(tmp_path: Path) -> None:
+    call = {"raw": "apply_patch", "args": {"patchText": PATCH}}
+    name = scenario(tmp_path, {"text": "A patch.", "tools": [call]}, {"text": "Done."})
+    b = Shop(tmp_path, name, True)
+    before = b.files()
+    # Only models of this name have the tool.
+    settings = b.home / ".config/opencode/opencode.json"
+    given = "import sys; p = sys.argv[1]; t = open(p).read().replace('scripted/scripted', " + (
+        '\'scripted/gpt-5\').replace(\'"scripted": {\\n      "name"\', \'"gpt-5": {"name"\'); '
+        "import json; d = json.loads(t); m = d['provider']['scripted']['models']; "
+        "m.setdefault('gpt-5', m.get('scripted')); json.dump(d, open(p, 'w'))"
+    )
+    options = b.connect()
+    options[1] += f"; {shlex.join([sys.executable, '-c', given, str(settings)])}"
+    b.run(b.agent("opencode", *options))
+    (turn,) = b.turns()
+    assert evidence(turn) == {
+        "new/a b.txt": ("added", "tool-edit"),
+        "src/cart.py": ("modified", "tool-edit"),
+        "old.txt": ("deleted", "tool-edit"),
+        "config.ini": ("deleted", "tool-edit"),
+        "shop.ini": ("added", "tool-edit"),
+    }
+    (told,) = b.talks()
+    assert told.turns[0].steps[0].calls[0].paths == (
+        b"new/a b.txt", b"src/cart.py", b"old.txt", b"config.ini", b"shop.ini",
+    )  # fmt: skip
+    b.tb("undo")
+    assert b.files() == before
+
+
+def test_a_relative_path_in_a_subfolder(tmp_path: Path) -> None:
+    call = {"raw": "write", "args": {"filePath": "rel.txt", "content": "x\n"}}
+    name = scenario(tmp_path, {"text": "Writing.", "tools": [call]}, {"text": "Done."})
+    b = Shop(tmp_path, name, True)
+    before = b.files()
+    b.run(b.agent("opencode", "--subdir", "src", *b.connect()))
+    (turn,) = b.turns()
+    assert evidence(turn) == {"src/rel.txt": ("added", "tool-edit")}
+    b.tb("undo")
+    assert b.files() == before
+
+
+def test_odd_names(tmp_path: Path) -> None:
+    b = Shop(tmp_path, "names", True)
+    before = b.files()
+    b.run(b.agent("opencode", *b.connect()))
+    after = b.files()
+    found = {path: kind for turn in b.turns() for path, kind in evidence(turn).items()}
+    assert set(found) == {k for k in after | before if after.get(k) != before.get(k)}
+    assert any(kind == "tool-edit" for _, kind in found.values())
+    while True:
+        left = [turn for turn in b.turns() if turn["changes"] and not turn["undone"]]
+        if not left:
+            break
+        b.tb("undo", "--turn", str(left[-1]["n"]), "--all", "--yes")
+    assert b.files() == before
+
+
+# --- One OpenCode that goes on -----------------------------------------------------------------
+
+
+class Server(Shop):
+    """OpenCode as a server, asked over its interface."""
+
+    def __init__(self, place: Path, scenario: str) -> None:
+        super().__init__(place, scenario, True)
+        sys.path.insert(0, str(bed()))
+        try:
+            runner, models = map(importlib.import_module, ("run_agent", "modelserver"))
+        finally:
+            sys.path.pop(0)
+        given = json.loads((self.bed / "scenarios" / f"{scenario}.json").read_text("utf-8"))
+        self.bodies = place / "bodies.jsonl"
+        self._models = models.start(
+            given, root=str(self.shop), home=str(self.home), bodies=str(self.bodies)
+        )
+        threading.Thread(target=self._models.serve_forever, daemon=True).start()
+        runner.BED_NODE = Path(self.env["BED_NODE"])
+        url = f"http://127.0.0.1:{self._models.server_address[1]}"
+        agent = runner.KINDS["opencode"](self.home, self.shop, url, None, True)
+        agent.setup()
+        self.tb("install", "opencode", "--data-dir", str(self.data))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        program = runner.find("opencode/node_modules/opencode-*-*/bin/opencode*")
+        self._child = subprocess.Popen(
+            [program, "serve", "--port", str(self._port)],
+            cwd=self.shop,
+            env={**self.env, **agent.env, "TERM": "xterm-256color"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            self.until(self._answers)
+            self.session = str(self.api("POST", "/session", {})["id"])
+        except BaseException:
+            self.close()
+            raise
+
+    def _answers(self) -> bool:
+        try:
+            # What is asked while it starts may never be answered.
+            return isinstance(self.api("GET", "/session", timeout=3), list)
+        except OSError:
+            return False
+
+    def api(self, method: str, path: str, body: object = None, timeout: float = 60) -> Any:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._port}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def ask(self, verb: str, **body: object) -> Any:
+        return self.api("POST", f"/session/{self.session}/{verb}", body)
+
+    def prompt(self, text: str, verb: str = "message") -> Any:
+        return self.ask(verb, parts=[{"type": "text", "text": text}])
+
+    def until(self, good: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not good():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    def idle(self) -> None:
+        """Wait until nothing runs, for takeback either."""
+        self.until(lambda: all(turn["state"] != "running" for turn in self.turns()))
+
+    def close(self) -> None:
+        os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
+        self._models.shutdown()
+
+
+@pytest.fixture
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    found = Server(tmp_path, request.param)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("server", ["slow"], indirect=True)
+def test_a_turn_that_is_broken_off_and_prompts_that_wait(server: Server) -> None:
+    b = server
+    before = b.files()
+    b.prompt("[slow] Run the slow command.", "prompt_async")
+    b.until((b.shop / "slow1.txt").exists)
+    b.tb("undo", code=5)
+    b.ask("abort")
+    b.idle()
+    (turn,) = b.turns()
+    assert turn["state"] == "interrupted"
+    assert evidence(turn) == {"slow1.txt": ("added", "during-call")}
+    b.tb("undo", "--include-unknown", "--yes")
+    assert b.files() == before
+
+    b.prompt("[slow] Once more.", "prompt_async")
+    b.until((b.shop / "slow1.txt").exists)
+    b.prompt("[after] And then this.", "prompt_async")
+    b.until((b.shop / "slow2.txt").exists)
+    b.idle()
+    _, turn = b.turns()
+    assert turn["prompt"] == "[slow] Once more.\n[after] And then this."
+    assert turn["state"] == "complete"
+    (talk,) = b.talks()
+    first, second = talk.turns
+    assert first.interrupted and not second.interrupted and second.prompt == turn["prompt"]
+    assert [step.text for step in second.steps] == [step["text"] for step in turn["steps"]]
+    b.tb("undo", "--include-unknown", "--yes")
+    assert b.files() == before
+
+
+@pytest.mark.parametrize("server", ["basic3"], indirect=True)
+def test_undo_from_within_and_what_the_model_hears(server: Server) -> None:
+    b = server
+    before = b.files()
+    # In its first line, which takeback says again, nothing that the scripted model would go by.
+    b.prompt("Set the level.\n[2]")
+    b.idle()
+    after = b.files()
+    b.ask("command", command="takeback-undo", arguments="--all --yes")
+    b.idle()
+    assert b.files() == before
+    # What the user calls by its name is no turn.
+    (turn,) = b.turns()
+    assert turn["undone"]
+    asked = b.talks()[0].turns[1].prompt
+    assert asked.startswith("/takeback-undo --all --yes\n") and "Took back turn 1" in asked
+    b.ask("command", command="takeback-redo", arguments="")
+    assert b.files() == after
+    b.ask("command", command="takeback-status", arguments="")
+    assert "Next undo: turn 1" in b.talks()[0].turns[3].prompt
+    assert len(b.turns()) == 1
+
+    b.tb("undo", "--all", "--yes")
+    b.prompt("[3] What now?")
+    b.idle()
+    assert len(b.turns()) == 2
+    assert "Note from takeback" in b.bodies.read_text("utf-8")
+    # The note is for the model, and no word of the user's.
+    assert b.turns()[1]["prompt"] == b.talks()[0].turns[4].prompt == "[3] What now?"
+
+
+@pytest.mark.parametrize("server", ["basic3"], indirect=True)
+def test_opencodes_own_ways_back(server: Server) -> None:
+    b = server
+    b.prompt("[1] One.")
+    b.prompt("[3] Two.")
+    b.idle()
+    (talk,) = b.talks()
+    one, two = talk.turns
+    fork = b.ask("fork", messageID=two.key)
+    first, second = b.talks()
+    assert second.session == fork["id"] and [turn.prompt for turn in second.turns] == [one.prompt]
+    b.ask("revert", messageID=two.key)
+    assert [turn.key for turn in b.talks()[0].turns] == [one.key]
+    b.ask("unrevert")
+    assert b.talks()[0] == first

@@ -34,6 +34,7 @@ export const Takeback = async ({ directory, client }) => {
   const parents = new Map() // session -> the session whose subagent it is, or ""
   const titles = new Map()
   const turns = new Map() // session of the user -> its open turn
+  const called = new Set() // sessions whose next prompt is a call of takeback itself
 
   const send = (name, session, fields) => {
     try {
@@ -67,7 +68,7 @@ export const Takeback = async ({ directory, client }) => {
   }
 
   const step = (session, turn) => {
-    if (turn?.held !== undefined) send("step", session, { key: turn.key, text: turn.held })
+    if (turn?.held !== undefined && !turn.quiet) send("step", session, { key: turn.key, text: turn.held })
     if (turn) turn.held = undefined
   }
 
@@ -80,7 +81,7 @@ export const Takeback = async ({ directory, client }) => {
   const idle = (session, turn) => {
     const background = turn.children.size > 0
     const interrupted = Boolean(turn.error) && !background
-    send("session.idle", session, { key: turn.key, text: turn.held ?? "", interrupted, background })
+    if (!turn.quiet) send("session.idle", session, { key: turn.key, text: turn.held ?? "", interrupted, background })
     turn.held = undefined
     turn.busy = false
     turn.waits = background
@@ -140,6 +141,11 @@ export const Takeback = async ({ directory, client }) => {
     }
   }
 
+  const begin = (session, turn, fields) => {
+    turn.quiet = undefined
+    return send("chat.message", session, fields)
+  }
+
   const prompted = async (session, output) => {
     const { message, parts } = output
     await learn(session)
@@ -151,8 +157,9 @@ export const Takeback = async ({ directory, client }) => {
       turn = { key: message.id, calls: new Map(), children: new Set(turn?.children), texts: new Map(), steps: new Set() }
       turns.set(session, turn)
     }
-    const title = text(titles.get(session))
-    tell(send("chat.message", session, { key: turn.key, prompt, title, continues: !typed }), output)
+    const fields = { key: turn.key, prompt, title: text(titles.get(session)), continues: !typed }
+    if (!called.delete(session)) tell(begin(session, turn, fields), output)
+    else if (!turn.busy) turn.quiet = fields
   }
 
   const begun = async ({ tool, sessionID, callID }, args) => {
@@ -161,6 +168,7 @@ export const Takeback = async ({ directory, client }) => {
     const root = rootOf(sessionID)
     const turn = turns.get(root)
     const picked = argsOf(args)
+    if (turn?.quiet) begin(root, turn, turn.quiet)
     step(root, turn)
     turn?.calls.set(callID, { session: sessionID, tool, args: picked })
     send("tool.execute.before", root, { key: turn?.key, call: callID, tool, args: picked })
@@ -176,6 +184,7 @@ export const Takeback = async ({ directory, client }) => {
   }
 
   // What the user calls by its name in OpenCode: takeback does it, the model only shows what it said.
+  // That is no work, so it is no turn either, unless the model does something all the same.
   const commanded = ({ command, sessionID, arguments: given }, { parts }) => {
     const verb = COMMANDS[command]
     const part = parts.find((part) => part.type === "text")
@@ -184,6 +193,7 @@ export const Takeback = async ({ directory, client }) => {
     const more = { cwd: directory, input: "", encoding: "utf8", timeout: LONGEST_COMMAND_MS }
     const done = spawnSync(CLI[0], [...CLI.slice(1), verb, ...own, ...wordsOf(given)], more)
     const said = [done.stdout, done.stderr, done.error?.message].filter(Boolean).join("\n").trim()
+    called.add(sessionID)
     part.text = `${part.text}\n\n${said}\n\n(exit code ${done.status})`
   }
 
@@ -200,7 +210,7 @@ export const Takeback = async ({ directory, client }) => {
     "command.execute.before": safely(commanded),
     event: safely((input) => event(input.event)),
     dispose: safely(() => {
-      for (const [session, turn] of turns) send("dispose", session, { key: turn.key })
+      for (const [session, turn] of turns) if (!turn.quiet) send("dispose", session, { key: turn.key })
       turns.clear()
     }),
   }
