@@ -31,7 +31,7 @@ def asked(b: Bed) -> list[str]:
     return [json.dumps(json.loads(line), ensure_ascii=False) for line in lines]
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi"])
 def test_the_next_request_carries_the_note_once(tmp_path: Path, agent: str) -> None:
     b = Bed(tmp_path, "basic3", git=True)
     b.run(b.agent(agent, "--turns", "1", "--bodies", *connecting(b, agent)))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from takeback.engine.agents import install
-from takeback.engine.agents.gemini import setup, tools
+from takeback.engine.agents.gemini import commands, setup, tools
 from takeback.engine.errors import UsageError
 from tests.agents.test_install import FILES
 
@@ -114,3 +116,59 @@ def test_another_home_is_used(place: Place, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("GEMINI_CLI_HOME", str(place.home / "own"))
     place.install()
     assert (place.home / "own/.gemini/settings.json").exists() and not place.user.exists()
+
+
+# --- Undo, redo and status within Gemini CLI ----------------------------------------------------
+
+
+def command(place: Place, name: str) -> Path:
+    return place.user.parent / f"commands/takeback/{name}.toml"
+
+
+def shell_of(path: Path) -> str:
+    prompt = str(tomllib.loads(path.read_text("utf-8"))["prompt"])
+    return prompt.partition("!{")[2].partition("}\n")[0]
+
+
+def test_commands_come_and_go_with_the_hooks(place: Place) -> None:
+    place.install()
+    for name, verb in (("undo", "undo"), ("redo", "redo"), ("status", "history")):
+        assert f" {verb} $more 2>&1" in shell_of(command(place, name))
+        assert "Remove it with" in command(place, name).read_text("utf-8").splitlines()[0]
+    place.uninstall()
+    assert os.listdir(place.user.parent) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [("", "Nothing"), ("--turn 7 --yes", "no '7'"), ("--help", "usage")]
+)
+def test_what_follows_a_command_is_taken_apart(
+    place: Place, tmp_path: Path, given: str, said: str
+) -> None:
+    place.install()
+    text = shell_of(command(place, "undo")).replace("{{args}}", f"'{given}'")
+    env = {"TAKEBACK_DATA_DIR": str(tmp_path / "data"), "PATH": "/usr/bin:/bin", "HOME": "/none"}
+    done = subprocess.run(
+        ["sh", "-c", text], cwd=place.root, env=env, capture_output=True, text=True
+    )
+    assert said.lower() in done.stdout.lower() and done.stderr == ""
+
+
+def test_a_command_of_the_users_own_stays(place: Place) -> None:
+    command(place, "undo").parent.mkdir(parents=True)
+    command(place, "undo").write_text("mine")
+    with pytest.raises(UsageError, match="Nothing was changed"):
+        place.install()
+    place.uninstall()
+    assert command(place, "undo").read_text() == "mine"
+
+
+@pytest.mark.parametrize("old", ["{{args}}; ", "prompt = "])
+def test_a_command_that_cannot_work_is_told(place: Place, old: str) -> None:
+    place.install()
+    path = command(place, "redo")
+    path.write_text(path.read_text().replace(old, "/none/x "))
+    assert any("do not work" in problem for problem in place.problems())
+    path.unlink()
+    assert any("is not there" in problem for problem in place.problems())
+    assert commands.problem(b"/none") != ""

@@ -1,4 +1,4 @@
-"""Connecting Gemini CLI: hooks in its settings files."""
+"""Connecting Gemini CLI: hooks in its settings files, and commands for undo and redo within it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import Any
 from takeback.engine.agents import hookfile, hookstatus
 from takeback.engine.agents.command import is_ours
 from takeback.engine.agents.files import Check, FileEdit, Level, read_file
+from takeback.engine.agents.gemini import commands
 from takeback.engine.agents.gemini.tools import READERS
 from takeback.engine.agents.hookfile import Hooks
 from takeback.engine.errors import UsageError
 
 PROGRAM = "gemini"
 TITLE = "Gemini CLI"
-NEXT = "Start it anew where it runs already."
+NEXT = (
+    "Start it anew where it runs already. Within it, /takeback:undo, /takeback:redo and "
+    "/takeback:status call takeback."
+)
 
+_LEVELS: tuple[Level, ...] = ("user", "project")
 _TIMEOUT_MS = 60_000
 _TOOLS = f"^(?!(?:{'|'.join(sorted(READERS))})$)"
 """All but the tools that write nothing: Gemini CLI takes the matcher as a regular expression."""
@@ -24,8 +29,12 @@ _TOOLS = f"^(?!(?:{'|'.join(sorted(READERS))})$)"
 
 def settings_file(level: Level, root: bytes, home: bytes) -> bytes:
     """Gemini CLI's settings file of a level."""
-    folder = root if level == "project" else user_folder(home)
-    return os.path.join(folder, b".gemini", b"settings.json")
+    return os.path.join(folder_of(level, root, home), b"settings.json")
+
+
+def folder_of(level: Level, root: bytes, home: bytes) -> bytes:
+    """Gemini CLI's own folder of a level."""
+    return os.path.join(root if level == "project" else user_folder(home), b".gemini")
 
 
 def user_folder(home: bytes) -> bytes:
@@ -51,19 +60,30 @@ HOOKS = Hooks(
 
 def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_install`."""
-    return (hookfile.plan_install(HOOKS, level, root, home, data_dir),)
+    hooks = hookfile.plan_install(HOOKS, level, root, home, data_dir)
+    return (hooks, *commands.plan_install(folder_of(level, root, home), level, data_dir))
 
 
 def plan_uninstall(root: bytes, home: bytes) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_uninstall`."""
-    return hookfile.plan_uninstall(HOOKS, root, home)
+    edits = list(hookfile.plan_uninstall(HOOKS, root, home))
+    for level in _LEVELS:
+        for edit in commands.plan_uninstall(folder_of(level, root, home), level):
+            if os.path.realpath(edit.path) not in {os.path.realpath(e.path) for e in edits}:
+                edits.append(edit)
+    return tuple(edits)
 
 
 def status(root: bytes, home: bytes) -> list[Check]:
     """See `takeback.engine.agents.connection.status`."""
     checks = hookstatus.status(HOOKS, root, home)
-    levels: tuple[Level, ...] = ("user", "project")
-    for level in levels:
+    for level in hookstatus.levels(HOOKS, root, home):
+        why = commands.problem(folder_of(level, root, home))
+        if why:
+            fix = "takeback install gemini" + (" --project" if level == "project" else "")
+            message = f"The commands of takeback in Gemini CLI do not work: {why}."
+            checks.append(("gemini", False, message, fix))
+    for level in _LEVELS:
         path = settings_file(level, root, home)
         why = _switched_off(path)
         if why:
