@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from takeback.engine.agents.pi import conversation
+from takeback.engine.agents.talk import Talk
 from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
 
 pytestmark = pytest.mark.agents
@@ -22,6 +26,10 @@ class PiBed(Bed):
 
     def pi(self, *more: str) -> None:
         self.run(self.agent("pi", *more))
+
+    def talks(self) -> list[Talk]:
+        sources = conversation.find(os.fsencode(self.shop), os.fsencode(self.home))
+        return [talk for talk in map(conversation.read, sources) if talk is not None]
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +71,16 @@ def test_pi(tmp_path: Path, git: bool) -> None:
     ]
     assert evidence(one) == FIRST and evidence(two) == SECOND and evidence(three) == {}
 
+    checks = b.tb("doctor")["checks"]
+    assert [c for c in checks if not c["ok"] and c["name"] in ("hooks", "pi")] == []
+
+    # What was said is found in pi's own files, by the same names.
+    (talk,) = b.talks()
+    assert [turn.prompt for turn in talk.turns] == [t["prompt"] for t in (one, two, three)]
+    for said, recorded in zip(talk.turns, (one, two, three), strict=True):
+        named = [call.id for step in said.steps for call in step.calls if call.tool != "read"]
+        assert named == ids(recorded) and len(said.steps) == len(recorded["steps"])
+
     # By call, by file, by turn.
     b.tb("undo", "--call", ids(two)[1])
     assert b.files()["src/cart.py"] == between["src/cart.py"]
@@ -85,3 +103,93 @@ def test_pi(tmp_path: Path, git: bool) -> None:
     assert extension.exists()
     b.tb("uninstall", "pi")
     assert not extension.exists()
+
+
+def test_pi_with_calls_that_fail(tmp_path: Path) -> None:
+    b = PiBed(tmp_path, "fail", False)
+    before = b.files()
+    b.pi(*b.connect())
+    first, after = b.turns()
+    assert evidence(first)["partial.txt"] == ("added", "during-call")
+    assert evidence(first)["README.md"][0] == "modified"
+    assert calls(first) == [("edit", "failed"), ("bash", "failed"), ("edit", "done")]
+    assert evidence(after) == {}
+    b.tb("undo", "--all", "--yes")
+    assert b.files() == before
+
+
+def test_pi_that_renames(tmp_path: Path) -> None:
+    b = PiBed(tmp_path, "rename", True)
+    before, repository = b.files(), tree(b.shop / ".git")
+    b.pi(*b.connect())
+    one, two = b.turns()
+    assert evidence(one)["src/price.py"] == ("deleted", "during-call")
+    assert evidence(one)["src/pricing.py"][0] == "added"
+    assert set(evidence(two)) == {"config.ini", "shop.ini"}
+    for _ in range(2):
+        b.tb("undo", "--all", "--yes")
+    assert b.files() == before
+    assert tree(b.shop / ".git") == repository
+
+
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_pi_that_is_stopped(tmp_path: Path, signal: str) -> None:
+    b = PiBed(tmp_path, "slow", True)
+    b.pi("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
+    (turn,) = b.turns()
+    assert turn["state"] == "interrupted"
+    assert evidence(turn)["slow1.txt"][0] == "added"
+    b.pi("--turns", "after", "--resume")
+    slow, after = b.turns()
+    assert slow["state"] == "interrupted" and after["state"] == "complete"
+
+
+def test_pi_outside_the_project(tmp_path: Path) -> None:
+    b = PiBed(tmp_path, "outside", True)
+    b.pi(*b.connect())
+    (turn,) = b.turns()
+    reasons = {item["path"]: item["reason"] for item in turn["not_captured"]}
+    assert reasons[".env"] in ("secret", "ignored")
+    assert any("made.txt" in str(path) for path in reasons)
+    for path in b.data.rglob("*"):
+        if path.is_file():
+            assert b"PORT=" not in path.read_bytes(), path
+
+
+def test_pi_and_odd_names(tmp_path: Path) -> None:
+    b = PiBed(tmp_path, "names", True)
+    before = b.files()
+    b.pi(*b.connect())
+    after = b.files()
+    turns = b.turns()
+    assert {turn["state"] for turn in turns} == {"complete"}
+    changed = {path for turn in turns for path in evidence(turn)}
+    new = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    assert changed == {path for path in new if not (b.shop / path).is_dir()}
+    for _ in turns:
+        b.tb("undo", "--all", "--yes")
+    assert b.files() == before
+
+
+def test_undo_redo_and_status_within_pi(tmp_path: Path) -> None:
+    b = PiBed(tmp_path, "basic3", True)
+    before = b.files()
+    b.pi("--turns", "1", *b.connect())
+    after = b.files()
+    for given, words, files in (
+        ("/takeback-status", "Next undo: turn 1", after),
+        ("/takeback-undo --dry-run", "takeback redo reverses it", after),
+        ("/takeback-undo", "Took back turn 1", before),
+        ("/takeback-redo --yes", "files restored", after),
+        ("/takeback-redo", "Nothing was changed", after),
+    ):
+        # No model is asked: the bed takes that for a failure.
+        done = subprocess.run(
+            b.agent("pi", "--resume", "--prompt", given),
+            cwd=b.shop, env=b.env, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert '"requests": 0' in done.stdout, done
+        newest = max((b.home / "bed-logs").glob("turn-*.err"), key=lambda p: p.stat().st_mtime_ns)
+        assert words in newest.read_text("utf-8"), given
+        assert b.files() == files, given
+    assert len(b.turns()) == 1
