@@ -109,6 +109,7 @@ class TakebackApp(App[None]):
         self._tb_interrupted = 0.0
         self._tb_prepared = 0
         self._tb_trail: list[str] = []
+        self._tb_read_out = False
         self._tb_welcomed = False
         self._tb_work: Timer | None = None
 
@@ -174,9 +175,8 @@ class TakebackApp(App[None]):
 
         def read() -> Record:
             found = project.conversations(counts=True)
-            return Record(
-                found.sessions, project.operations(), past=tuple(map(past.named, found.past))
-            )
+            before = tuple(map(past.named, found.past))
+            return Record(found.sessions, project.operations(), past=before, unread=found.unread)
 
         self._prepare(read)
 
@@ -212,8 +212,11 @@ class TakebackApp(App[None]):
     def on_loaded(self, message: Loaded) -> None:
         if message.root != self.project.root:
             return
-        if self.record is None or not message.record.partial:
+        before = self.record
+        if before is None or not message.record.partial:
             self.record = message.record
+        if before is not None and before is not message.record and not before.partial:
+            self._tb_read_out = message.record.unread >= before.unread
         screen = self.main
         if screen is None:
             return
@@ -223,6 +226,9 @@ class TakebackApp(App[None]):
         screen.loaded(message.record, message.prepared)
         if message.record.partial:
             return
+        if message.record.unread and not self._tb_read_out:
+            # A look reads so much of old conversations and no more: the next one goes on.
+            self.load()
         if not self._tb_welcomed:
             self._tb_welcomed = True
             if not message.record.sessions and screen.keys_of == "timeline":

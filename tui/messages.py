@@ -25,6 +25,7 @@ class Record:
         sessions: oldest first.
         operations: oldest first.
         past: conversations from before takeback, oldest first, with names of their own.
+        unread: older ones that were not read.
         partial: only the newest turns of one session, without numbers of lines: a first look while
             the rest is read.
     """
@@ -33,6 +34,7 @@ class Record:
     operations: tuple[Operation, ...] = ()
     partial: bool = False
     past: tuple[Session, ...] = ()
+    unread: int = 0
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -316,12 +316,14 @@ def headline(
     projects: int,
     unread: int = 0,
     before: int = 0,
+    older: int = 0,
 ) -> str:
     """What the list shows: how many of how many, in which order, of which projects.
 
     Args:
         projects: how many projects they are of, 0 for the open one alone.
         before: how many of all are from before takeback.
+        older: how many more of these there are that were not read.
     """
     if words.strip():
         first = f"{shown} of {counted(every, 'session')} {'matches' if shown == 1 else 'match'}"
@@ -329,6 +331,7 @@ def headline(
     else:
         first = counted(every, "session")
     first += f", {before} from {past.BEFORE}" if before else ""
+    first += f" ({older} older not read)" if older else ""
     whose = f"all {counted(projects, 'project')}" if projects else "this project"
     parts = [first, SORT_WORDS[sort], whose]
     return "   ".join(parts + ([f"{unread} not readable"] if unread else []))

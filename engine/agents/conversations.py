@@ -24,6 +24,9 @@ _BUDGET = 48 << 20
 """So many bytes are read anew in one look, the newest conversations first; about a second."""
 
 _IN_A_DATABASE = 256 << 10
+_MOST = 200
+"""So many conversations that were not recorded are read, the newest ones; they stay in memory."""
+
 _KEPT = 2000
 _APART_NS = 600 * 1_000_000_000
 
@@ -139,8 +142,9 @@ def _read_all(
     found.sort(key=lambda item: item[1].stamp[:1], reverse=True)
     found.sort(key=lambda item: (item[1].agent, item[1].session) not in recorded)
     talks: list[Talk] = []
-    left, unread = _BUDGET, 0
-    for reader, source in watched("Reading conversations", found):
+    most = _MOST + sum((source.agent, source.session) in recorded for _, source in found)
+    left, unread = _BUDGET, max(0, len(found) - most)
+    for reader, source in watched("Reading conversations", found[:most]):
         name = (source.agent, source.session, source.place)
         known = _talks.get(name)
         if known is None or known[0] != source.stamp:

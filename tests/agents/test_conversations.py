@@ -334,6 +334,14 @@ def test_a_look_has_a_bound_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch
     assert len(conversations.gather([session], b"/p", b"/h").past) == 2
 
 
+def test_of_very_many_conversations_the_newest_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversations, "_MOST", 2)
+    reader = One(*(talk(said("a"), session=name) for name in ("x", "s", "y", "z")))
+    monkeypatch.setattr(conversations, "_readers", lambda: iter([("claude", reader)]))
+    found = conversations.gather([recorded(turn("t1", "a"))], b"/p", b"/h")
+    assert found.unread == 1 and len(found.past) == 2 and "s" in reader.read_again
+
+
 def test_an_agent_whose_files_are_odd_hides_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     class Odd(One):
         def read(self, source: Source) -> Talk | None:

@@ -75,6 +75,18 @@ def test_a_conversation_from_before_is_read_like_any_other(talked: Path) -> None
     play(talked, story)
 
 
+def test_what_one_look_does_not_read_the_next_one_does(
+    talked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "_BUDGET", 1)
+
+    async def story(d: Driver) -> None:
+        await sessions(d)
+        await d.until(lambda: "4 sessions, 3 from before takeback " in d.text())
+
+    play(talked, story, (120, 36))
+
+
 def test_a_project_without_a_record_still_has_its_conversations(
     talked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ class SessionsScreen(MainScreen):
             len(roots) if every else 0,
             len(unread),
             sum(not one.recorded for one in found),
+            record.unread,
         )
         return Shown(rows, {one.key: one for one in matching}, about)
 
