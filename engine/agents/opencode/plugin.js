@@ -37,6 +37,7 @@ export const Takeback = async ({ directory, client }) => {
   const called = new Set() // sessions whose next prompt is a call of takeback itself
 
   const send = (name, session, fields) => {
+    if (!text(session)) return
     try {
       const input = JSON.stringify({ ...fields, hook_event_name: name, session_id: session, cwd: directory })
       const env = { ...process.env, TAKEBACK_AGENT_PID: String(process.pid) }

@@ -10,7 +10,8 @@ from takeback.engine.agents.resume import Way
 def way(session: str) -> Way:
     """See `takeback.engine.agents.resume`.
 
-    A fork, not its undo: that would put whole files back.
+    A fork, not its undo: that would put whole files back. It lists the prompts, and begins before
+    the one that is chosen.
     """
     command = f"opencode --session {shlex.quote(session)}"
-    return Way("OpenCode", command, "type /timeline, and fork from")
+    return Way("OpenCode", command, "type /fork, and pick")
