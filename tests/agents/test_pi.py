@@ -299,6 +299,7 @@ def test_a_new_try_after_an_error_goes_on_with_the_turn(replay: Replay) -> None:
     (replay.root / "a.txt").write_text("a\n")
     shell(replay, "tool_result", "make")
     tell(replay, "turn_end", text="")
+    tell(replay, "turn_end", text="", stop_reason="error")
     tell(replay, "agent_end", stop_reason="error")
     tell(replay, "agent_start")
     tell(replay, "turn_end", text="Done.", stop_reason="stop")

@@ -179,6 +179,15 @@ def test_what_is_typed_while_pi_works_belongs_to_the_turn() -> None:
     assert turn.prompt == "one\nand two" and len(turn.steps) == 2
 
 
+def test_an_answer_that_came_to_nothing_is_no_step() -> None:
+    (turn,) = made(
+        entry("a", None, "user", content="one"),
+        entry("b", "a", "assistant", content=[], stopReason="error"),
+        entry("c", "b", "assistant", content="done", stopReason="stop"),
+    )
+    assert [step.text for step in turn.steps] == ["done"] and not turn.interrupted
+
+
 def test_a_loop_in_the_tree_ends() -> None:
     turns = made(entry("a", "b", "user", content="one"), entry("b", "a"))
     assert [turn.prompt for turn in turns] == ["one"]

@@ -146,7 +146,7 @@ class _Turn:
             named = [(_text(one.get("id")), one) for one in calls]
             self._stop = _text(message.get("stopReason"))
             text = tools.text_of(message.get("content"))
-            if text or named or self._stop != "aborted":
+            if text or named or self._stop not in tools.BROKEN:
                 self._steps.append((text, named, at))
         elif role == "toolResult":
             self._ends[_text(message.get("toolCallId"))] = message.get("isError") is True

@@ -60,7 +60,7 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         return here.call("tool-end", failed=data.get("is_error") is True)
     if name == "turn_end":
         text = _text(data.get("text"))
-        said = running is not None and (text or stop != "aborted")
+        said = running is not None and (text or stop not in tools.BROKEN)
         return [here.event("step", text=text)] if said else []
     if name == "agent_end":
         # After an error of the model pi tries again by itself, and goes on with the turn.

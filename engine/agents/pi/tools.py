@@ -15,6 +15,9 @@ SHELLS = frozenset({"bash"})
 READERS = frozenset({"find", "grep", "ls", "read"})
 """Tools that write nothing."""
 
+BROKEN = frozenset({"aborted", "error"})
+"""How an answer stopped that came to nothing."""
+
 _SPACES = (
     "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 )
