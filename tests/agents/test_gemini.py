@@ -96,6 +96,14 @@ class Replay:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(self.moved("".join(known)), "utf-8")
 
+    def place(self, name: str) -> None:
+        """All of Gemini CLI's own files as they were at the end of a run."""
+        for path in (DATA / name).rglob("*"):
+            if path.is_file() and path.name != "hooks.jsonl":
+                file = self.home / path.relative_to(DATA / name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(self.moved(path.read_text("utf-8")), "utf-8")
+
     def _work(self, tool: str, given: dict[str, Any]) -> None:
         path = Path(self.moved(str(given.get("file_path", ""))))
         if tool == "replace" and given["old_string"] in path.read_text():

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takeback.engine.agents import conversations
 from takeback.engine.agents.gemini import conversation
 from takeback.engine.agents.gemini.messages import History, time_of
 from takeback.engine.agents.talk import Talk, TalkTurn
@@ -51,6 +55,14 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+STAMP = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def moved(stamp: str, seconds: float) -> str:
+    at = datetime.fromisoformat(stamp.replace("Z", "+00:00")) + timedelta(seconds=seconds)
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
 def ids(turn: TalkTurn) -> list[str]:
     return [call.id for step in turn.steps for call in step.calls]
 
@@ -86,11 +98,9 @@ def test_calls_and_prompts_are_named_as_the_hooks_name_them(
 ) -> None:
     replay = Replay(tmp_path, monkeypatch)
     replay.run(name)
+    replay.place(name)
     place = Place(tmp_path / "other")
-    place.gemini = replay.home
     place.home, place.root = replay.home.parent, replay.root
-    for path in ("projects.json", "tmp/shop/.project_root"):
-        (place.gemini / path).write_text(replay.moved((DATA / name / path).read_text()))
     talks = [talk for talk in place.talks() if not talk.parent]
     told = [turn for talk in talks for turn in talk.turns]
     recorded = replay.turns()
@@ -100,6 +110,27 @@ def test_calls_and_prompts_are_named_as_the_hooks_name_them(
         # What was refused, or broken off with its process, stands on one side alone.
         assert set(ids(said)) <= set(own) or set(own) <= set(ids(said))
     assert sum(len(ids(turn)) for turn in told) >= 1 or name == "slow"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_was_recorded_is_taken_for_the_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    replay = Replay(tmp_path, monkeypatch)
+    begun = time.time()
+    replay.run(name)
+    replay.place(name)
+    shift = begun - lines(DATA / name / "hooks.jsonl")[0]["t"]
+    for path in replay.home.rglob("*.jsonl"):
+        # As if the run had been now.
+        path.write_text(STAMP.sub(lambda found: moved(found[0], shift), path.read_text("utf-8")))
+    found = conversations.gather(
+        replay.project().sessions(), os.fsencode(replay.root), os.fsencode(replay.home.parent)
+    )
+    assert found.past == () and found.failed == ()
+    assert [session.id for session in found.sessions] == [
+        session.id for session in replay.project().sessions()
+    ]
 
 
 def test_what_was_refused_is_told_though_no_hook_was_called(place: Place) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takeback.engine.agents import conversations
 from takeback.engine.agents.pi import conversation
 from takeback.engine.agents.pi.conversation import Session
 from takeback.engine.agents.talk import Talk, TalkTurn
@@ -100,6 +101,20 @@ def test_calls_turns_and_prompts_are_named_as_the_extension_names_them(
         own = [call.id for call in turn.calls]
         assert [name for name in ids(said) if name in own] == own
         assert len(said.steps) == max(len(turn.steps), 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_was_recorded_is_taken_for_the_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    replay = Replay(tmp_path, monkeypatch)
+    replay.run(name)
+    place = Place(tmp_path)
+    place.put(name)
+    sessions = replay.project().sessions()
+    found = conversations.gather(sessions, os.fsencode(place.root), os.fsencode(place.home))
+    assert found.past == () and found.failed == ()
+    assert [session.id for session in found.sessions] == [session.id for session in sessions]
 
 
 def test_what_died_has_no_end(place: Place) -> None:
