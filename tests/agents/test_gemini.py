@@ -367,6 +367,17 @@ def test_an_answer_that_is_cancelled_ends_the_turn_though_no_hook_says_so(
     assert session.turn().state == "interrupted"
 
 
+def test_a_command_that_is_cancelled_ends_the_turn_at_once(session: Session) -> None:
+    session.begin()
+    session.say("gemini", "Slow.")
+    session.shell("BeforeTool")
+    session.say("info", "Request cancelled.", second=2)
+    answer = "<untrusted_context>\nCommand was cancelled by user before it could complete."
+    session.shell("AfterTool", second=2, tool_response={"llmContent": answer})
+    turn = session.turn()
+    assert turn.state == "interrupted" and turn.calls[0].state == "failed"
+
+
 def test_a_cancelled_turn_before_this_one_says_nothing_of_it(session: Session) -> None:
     session.begin()
     session.say("info", "Request cancelled.", second=2)

@@ -173,8 +173,6 @@ class _Place:
             tool = tools.tool_of(first + "1")
             same = [call for call in self._running if tools.tool_of(call) == tool]
             running = same if len(same) == 1 and not equal else []
-        if equal and not running:
-            return []
         response = _map(self._data.get("tool_response"))
         answer = tools.answer_of(response.get("llmContent"))
         shell = _text(self._data.get("tool_name")) in tools.SHELLS
@@ -182,6 +180,7 @@ class _Place:
         if not (shell and tools.goes_on(answer)):
             # What goes on keeps its window open, until the turn's end.
             failed = bool(response.get("error")) or (shell and tools.has_failed(answer))
+            # Told twice, it is over already: then this says nothing new.
             call = running[0] if running else f"{first}1"
             found = self._found(response)
             events.append(self._call("tool-end", call, failed=failed, found=found))
