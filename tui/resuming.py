@@ -16,8 +16,8 @@ def sentence(way: Way | None) -> str:
         return ""
     prompt = quoted(first_line(way.prompt, 40)) if way.prompt.strip() else "its prompt"
     if way.running:
-        return f"To go on in {way.title} from before it: {way.then} {prompt}."
+        return f"To go on in {way.title} from before it: {way.then} {prompt}{way.last}."
     return (
         f"To go on in the conversation from before it: {safe(way.command)}, then {way.then} "
-        f"{prompt}."
+        f"{prompt}{way.last}."
     )

@@ -7,7 +7,7 @@ have a module ``resume`` with a function `way`. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -25,6 +25,7 @@ class Way:
         title: the agent's name as people write it.
         command: the exact shell command that opens the conversation, in the project's folder.
         then: what to do in the agent, in words that go on with the prompt of the turn.
+        last: what comes after that prompt, "" for nothing.
         prompt: of the first turn that the conversation shall forget.
         running: the conversation is open already: the command is not needed.
     """
@@ -32,6 +33,7 @@ class Way:
     title: str
     command: str
     then: str
+    last: str = ""
     prompt: str = ""
     running: bool = False
 
@@ -59,7 +61,7 @@ def continue_from(turn: Turn, running: bool = False) -> Way | None:
             raise
         return None
     found = module.way(turn.session)
-    return Way(found.title, found.command, found.then, turn.prompt, running)
+    return replace(found, prompt=turn.prompt, running=running)
 
 
 def after(plan: Plan, turns: Iterable[Turn]) -> Way | None:

@@ -32,7 +32,7 @@ def test_claude_code() -> None:
     turn = replace(turn_of("claude"), session="it's", prompt="fix\nit")
     assert resuming.sentence(resume.continue_from(turn)) == (
         "To go on in the conversation from before it: claude --resume 'it'\"'\"'s', then type "
-        "/rewind, choose to restore the conversation only, and pick “fix”."
+        "/rewind, pick “fix”, and choose “Restore conversation”."
     )
     running = resuming.sentence(resume.continue_from(turn, running=True))
     assert "claude --resume" not in running and "/rewind" in running
@@ -88,3 +88,10 @@ def test_a_session_that_is_open_needs_no_command(replay: Replay) -> None:
     replay.send({**prompt, "prompt_id": "new", "prompt": "/takeback:undo"})
     way = resume.after(*planned(replay, Request("undo", turn="2", selection="all")))
     assert way is not None and way.running
+
+
+def test_walking_back_turn_by_turn_shows_the_way_to_before_each(replay: Replay) -> None:
+    project = replay.project()
+    project.apply(project.plan(Request("undo", turn="2", selection="all")))
+    way = resume.after(*planned(replay, Request("undo", turn="1")))
+    assert way is not None and way.prompt.startswith("[1]")

@@ -13,6 +13,4 @@ def way(session: str) -> Way:
     `/rewind` goes back in the conversation; files are not its part here: takeback did them.
     """
     command = f"claude --resume {shlex.quote(session)}"
-    return Way(
-        "Claude Code", command, "type /rewind, choose to restore the conversation only, and pick"
-    )
+    return Way("Claude Code", command, "type /rewind, pick", ", and choose “Restore conversation”")

@@ -13,6 +13,4 @@ def way(session: str) -> Way:
     `/rewind` goes back in the conversation; its restoring of files is not wanted here.
     """
     command = f"gemini --resume {shlex.quote(session)}"
-    return Way(
-        "Gemini CLI", command, "type /rewind, choose to rewind the conversation only, and pick"
-    )
+    return Way("Gemini CLI", command, "type /rewind, pick", ", and choose “Rewind conversation”")
