@@ -294,6 +294,7 @@ def _play(story: _Story, states: list[Files]) -> None:
 
 
 _TRY = (
+    ((), "the full-screen app (? shows its keys)"),
     (("log",), "the turns and what they changed"),
     (("diff", "3"), "the third turn as a diff"),
     (("undo",), "take back the newest turn's edits"),
