@@ -380,6 +380,9 @@ def test_a_journal_left_by_a_kill_is_finished_by_whatever_comes_next(w: World) -
     for words in (["log"], ["history"], ["sessions"], ["recover"], ["doctor"]):
         w.killed("undo", "--all", "--yes", within=0.4)
         w.tb(*words, code=(0, 1))
+        if words == ["doctor"]:
+            # It only looks; the next command that does more finishes what it named.
+            w.tb("log", code=(0, 1))
         now = w.tree()
         assert now in (before, after)
         if now == before:
