@@ -64,7 +64,7 @@ def test_X1_an_undo_killed_at_any_moment_is_all_or_nothing(
     old, new = (after, before) if verb == "undo" else (before, after)
     back = {"undo": w.redo, "redo": w.undo}[verb]
     forth = {"undo": w.undo, "redo": w.redo}[verb]
-    for _ in range(8):
+    for _ in range(4):
         if moment == "any":
             w.killed(verb, within=took)
         else:
