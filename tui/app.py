@@ -6,52 +6,39 @@ Every call of the engine runs in a worker thread, one at a time, and answers wit
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
-from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Input
 
 from takeback.engine.config import config_dir
-from takeback.engine.errors import TakebackError
 from takeback.engine.model import Request
-from takeback.engine.store.paths import store_dir
-from takeback.tui import chords, glyphs, keymap, keys, past, screens, theming
+from takeback.tui import glyphs, keymap, keys, reading, screens, theming
 from takeback.tui import terminal as terminals
-from takeback.tui.chords import Chords
 from takeback.tui.diff_layout import View
-from takeback.tui.failures import as_error
-from takeback.tui.follow import Stamp, stamp
-from takeback.tui.messages import Loaded, Opened, Record, Said
+from takeback.tui.keyboard import Keyboard
+from takeback.tui.messages import Loaded, Noticed, Opened, Record, Said
+from takeback.tui.reading import Reading
 from takeback.tui.screens.base import BaseScreen
-from takeback.tui.screens.main import MainScreen, folder_words
+from takeback.tui.screens.main import MainScreen
 from takeback.tui.terminal import Terminal
 from takeback.tui.widgets import too_small
 from takeback.tui.widgets.diff_pane import DiffPane
 from takeback.tui.widgets.plain import PlainSigns
 from takeback.tui.widgets.search_line import SearchLine
-from takeback.tui.widgets.which_key import WhichKey
 from takeback.tui.work import Desk
 
 if TYPE_CHECKING:
     from takeback.engine.project import Project
     from takeback.tui.result_rows import Result
 
-_FOLLOW_EVERY = 2.0
-"""Seconds between two looks for something new in the record."""
-_FIRST_MOST = 2_000
-"""Changes that the first picture can wait for."""
 _PLAIN = PlainSigns()
-_UNSEEN = ("app.leave", "app.go_back", "app.quit", "app.interrupt")
-"""Actions that also run while the terminal is too small to show what they do."""
 _TWICE = 2.0
 """Seconds within which a second ctrl+c quits."""
 
@@ -61,6 +48,7 @@ class TakebackApp(App[None]):
 
     Attributes:
         desk: takes the calls of the engine.
+        reading: reads the record of the open project.
         record: what was recorded, as it was read last.
         first: what is shown until then, in the very first picture.
         theme_setting: the theme that the user wants, or "auto"; `theme` is the one that is shown.
@@ -95,6 +83,7 @@ class TakebackApp(App[None]):
         table, wrong = keymap.load(config_dir(), project.config.keys)
         keys.use(table, self.glyphs)
         self.desk = Desk(self)
+        self.reading = Reading(self, welcomes=True)
         self.record: Record | None = None
         self.first = first
         self.session_id = ""
@@ -102,15 +91,9 @@ class TakebackApp(App[None]):
         self.result: Result | None = None
         self.failure: Exception | None = None
         self._tb_said = [*said, *wrong]
-        self._tb_chords = Chords()
-        self._tb_chord_timers: list[Timer] = []
-        self._tb_stamp: Stamp = ()
-        self._tb_tries: dict[str, chords.Node] = {}
+        self._tb_keyboard = Keyboard(self)
         self._tb_interrupted = 0.0
-        self._tb_prepared = 0
         self._tb_trail: list[str] = []
-        self._tb_read_out = False
-        self._tb_welcomed = False
         self._tb_work: Timer | None = None
 
     def _handle_exception(self, error: Exception) -> None:
@@ -145,15 +128,7 @@ class TakebackApp(App[None]):
         self._tb_said += [text for text in (said, *self.themes.wrong) if text]
         self._tb_work = self.set_interval(0.1, self._show_work, pause=True)
         self.push_screen("timeline" if self.project.store is not None else "first_run")
-        self.set_interval(_FOLLOW_EVERY, self._follow)
-
-    # --- Following a running agent -----------------------------------------------------------
-
-    def _follow(self) -> None:
-        """Read the timeline again when something was recorded."""
-        stamp = _stamp(self.project)
-        if stamp != self._tb_stamp and self.desk.idle:
-            self.load()
+        self.set_interval(reading.FOLLOW_EVERY, self._follow)
 
     def action_themes(self) -> None:
         from takeback.tui.screens.themes import ThemesScreen
@@ -169,74 +144,25 @@ class TakebackApp(App[None]):
         return next((s for s in self.screen_stack if isinstance(s, MainScreen)), None)
 
     def load(self) -> None:
-        """Read the record again; `on_loaded` shows it."""
-        project = self.project
-        self._tb_stamp = _stamp(project)
-
-        def read() -> Record:
-            found = project.conversations(counts=True)
-            before = tuple(map(past.named, found.past))
-            return Record(found.sessions, project.operations(), past=before, unread=found.unread)
-
-        self._prepare(read)
+        """Read the record again, and show it on the main screen that is open."""
+        self.reading.load()
 
     def prepare(self) -> None:
         """Make the rows of the open main screen again, from what was read last."""
-        record = self.record
-        if record is None:
-            self.load()
-        else:
-            self._prepare(lambda: record)
-
-    def _prepare(self, read: Callable[[], Record]) -> None:
-        screen = self.main
-        if screen is None:
-            return
-        self._tb_prepared += 1
-        number = self._tb_prepared
-
-        project, first = self.project, self.record is None
-
-        def made(record: Record) -> Message:
-            return Loaded(record, project.root, screen.keys_of, screen.prepare(record))
-
-        def call() -> Message:
-            if first and self.first is None and screen.keys_of == "timeline":
-                glimpse = Record(project.glimpse(), partial=True)
-                if glimpse.sessions:
-                    self.post_message(made(glimpse))
-            return made(read())
-
-        self.desk.call(self, "Reading", call, _sentence, stale=lambda: number != self._tb_prepared)
+        self.reading.prepare()
 
     def on_loaded(self, message: Loaded) -> None:
-        if message.root != self.project.root:
-            return
-        before = self.record
-        if before is None or not message.record.partial:
-            self.record = message.record
-        if before is not None and before is not message.record and not before.partial:
-            self._tb_read_out = message.record.unread >= before.unread
-        screen = self.main
-        if screen is None:
-            return
-        if screen.keys_of != message.screen:
-            self.prepare()
-            return
-        screen.loaded(message.record, message.prepared)
-        if message.record.partial:
-            return
-        if message.record.unread and not self._tb_read_out:
-            # A look reads so much of old conversations and no more: the next one goes on.
-            self.load()
-        if not self._tb_welcomed:
-            self._tb_welcomed = True
-            if not message.record.sessions and screen.keys_of == "timeline":
-                self.switch_screen("first_run")
-                return
-        if self._tb_said:
-            screen.say(" ".join(self._tb_said), True)
-            self._tb_said = []
+        if self.reading.loaded(message) and self.main is not None:
+            self.later(self.reading.damage())
+            if self._tb_said:
+                self.main.say(" ".join(self._tb_said), True)
+                self._tb_said = []
+
+    def _follow(self) -> None:
+        self.reading.follow()
+
+    def on_noticed(self, message: Noticed) -> None:
+        self.reading.noticed(message)
 
     def on_diff_pane_again(self, message: DiffPane.Again) -> None:
         message.stop()
@@ -262,11 +188,11 @@ class TakebackApp(App[None]):
 
     def action_go(self, name: str) -> None:
         """Open a main screen."""
-        if self._held():
-            self.say(f"Close the plan first: {keys.first('common.go_back')}.")
+        if self.held:
+            self.say_held()
             return
         before = self.main.keys_of if self.main is not None else ""
-        self._close_panels()
+        self.close_panels()
         if name != before:
             self._tb_trail = [known for known in self._tb_trail if known != before] + [before]
             self.switch_screen(name)
@@ -290,14 +216,19 @@ class TakebackApp(App[None]):
     def on_opened(self, message: Opened) -> None:
         from takeback.tui import opening
 
-        before, self.project = self.project, message.project
-        self.record, self.session_id, self.result = None, message.session, None
+        opening.finish(self, message)
+
+    def enter(self, project: Project, session: str) -> None:
+        """Show another project from now on, and nothing of the one before."""
+        self.project = project
+        self.record, self.session_id, self.result = None, session, None
+        self.reading = Reading(self, welcomes=False)
         self.desk.forget_diffs()
-        self._tb_said = [f"Now in {folder_words(self.project.root)}.", *message.said]
+        # A plan of the project before must not be applied in this one.
+        self.close_panels()
         self.use_settings()
         self.action_go("timeline")
         self.load()
-        opening.end(self, before)
 
     def later(self, *said: str) -> None:
         """Say something once the record was read."""
@@ -313,7 +244,7 @@ class TakebackApp(App[None]):
         signs = glyphs.named(config.glyphs, self.terminal.unicode)
         table, wrong = keymap.load(config_dir(), config.keys)
         keys.use(table, signs)
-        self._tb_tries.clear()
+        self._tb_keyboard.renew()
         self.later(said, *wrong)
         if signs != self.glyphs:
             self.glyphs = signs
@@ -340,14 +271,14 @@ class TakebackApp(App[None]):
 
     def close_panel(self, *sentences: str) -> None:
         """Close the panel without a plan and say why."""
-        self._close_panels()
+        self.close_panels()
         self.say(" ".join(text for text in sentences if text), True)
 
     def done(self, result: Result) -> None:
         """Close the panel after its plan was carried out, and read the timeline again."""
         from takeback.tui import result_rows
 
-        self._close_panels()
+        self.close_panels()
         self.result = result
         self.say(f"{self.glyphs.done} {result_rows.sentence(result)}")
         self.load()
@@ -363,7 +294,8 @@ class TakebackApp(App[None]):
         elif not isinstance(self.screen, ResultScreen):
             self.push_screen(ResultScreen(self.result))
 
-    def _close_panels(self) -> None:
+    def close_panels(self) -> None:
+        """Close what lies above the main screen."""
         while len(self.screen_stack) > 1 and not isinstance(self.screen, MainScreen):
             self.pop_screen()
 
@@ -407,12 +339,28 @@ class TakebackApp(App[None]):
             return True
         return False
 
+    @property
+    def held(self) -> bool:
+        """Whether an open plan must be settled first."""
+        return any(isinstance(screen, BaseScreen) and screen.holds for screen in self.screen_stack)
+
+    def say_held(self) -> None:
+        """Say that an open plan must be settled first."""
+        self.say(f"Close the plan first: {keys.first('common.go_back')}.")
+
+    @property
+    def applying(self) -> bool:
+        """Whether something is being carried out that cannot be left half done."""
+        return any(
+            isinstance(screen, BaseScreen) and screen.applying for screen in self.screen_stack
+        )
+
     def action_leave(self) -> None:
         if not self._back():
             self.exit()
 
     async def action_quit(self) -> None:
-        if any(isinstance(screen, BaseScreen) and screen.applying for screen in self.screen_stack):
+        if self.applying:
             self.say("Working: this cannot be left half done.")
         else:
             self.exit()
@@ -450,140 +398,8 @@ class TakebackApp(App[None]):
         elsewhere: after "/" they would not be typed into the filter.
         """
         if isinstance(event, events.Key) and not event.is_forwarded:
-            if await self._chord(event.key):
+            if await self._tb_keyboard.press(event.key):
                 return
-        elif isinstance(event, events.MouseDown | events.Paste) and self._tb_chords.pending:
-            self._forget()
+        elif isinstance(event, events.MouseDown | events.Paste) and self._tb_keyboard.pending:
+            self._tb_keyboard.forget()
         await super().on_event(event)
-
-    async def _chord(self, key: str) -> bool:
-        """Feed one key; whether it belonged to a chord."""
-        screen = self.screen
-        if not isinstance(screen, BaseScreen):
-            return False
-        fed = self._tb_chords.feed(key, self._trie(screen))
-        if fed.kind == "pass":
-            # What the user took a key from must not come back by Textual's own bindings.
-            return key in keys.freed() and not isinstance(self.focused, Input)
-        self._forget(fed.kind != "wait")
-        if fed.kind == "wait":
-            self._tb_chord_timers = [
-                self.set_timer(chords.SHOW_AFTER, self._show_chords),
-                self.set_timer(chords.GIVE_UP_AFTER, self._forget),
-            ]
-        elif fed.kind == "unknown":
-            self.say(f"{keys.shown(' '.join(fed.pressed))} means nothing here.")
-        elif fed.key is not None:
-            if self.has_class(too_small.CLASS) and fed.key.action not in _UNSEEN:
-                return True
-            if fed.key.scope == "common" and len(fed.pressed) > 1 and self._held():
-                self.say(f"Close the plan first: {keys.first('common.go_back')}.")
-            else:
-                namespace = self if fed.key.scope == "common" else self.focused or screen
-                await self.run_action(fed.key.action, namespace)
-        return True
-
-    def _held(self) -> bool:
-        """Whether an open plan must be settled first."""
-        return any(isinstance(screen, BaseScreen) and screen.holds for screen in self.screen_stack)
-
-    def _trie(self, screen: BaseScreen) -> chords.Node:
-        """The chords of the pane that has the focus; letters that are typed begin none."""
-        if isinstance(self.focused, Input):
-            return chords.build(keys.of("common"), typing=True)
-        panes = keys.SCREENS[screen.keys_of]
-        at = next(
-            (
-                i
-                for i, scopes in enumerate(panes)
-                if self.focused and _scope(self.focused) in scopes
-            ),
-            0,
-        )
-        name = f"{screen.keys_of}:{at}"
-        if name not in self._tb_tries:
-            self._tb_tries[name] = chords.build(keys.of(*panes[at]))
-        return self._tb_tries[name]
-
-    def _forget(self, also_pending: bool = True) -> None:
-        for timer in self._tb_chord_timers:
-            timer.stop()
-        self._tb_chord_timers = []
-        if also_pending:
-            self._tb_chords.reset()
-        for screen in self.screen_stack:
-            screen.query(WhichKey).remove()
-
-    def _show_chords(self) -> None:
-        if self._tb_chords.pending and isinstance(self.screen, BaseScreen):
-            panel = WhichKey(self._tb_chords.pending, self._tb_chords.following())
-            self.screen.mount(panel)
-
-
-def _stamp(project: Project) -> Stamp:
-    """Changes when something is recorded in the open project, be it for the first time."""
-    return stamp(store_dir(project.data, project.root))
-
-
-def _scope(widget: object) -> str:
-    """The scope of the pane that a widget is."""
-    return "diff" if type(widget).__name__ == "DiffPane" else "list"
-
-
-def _sentence(error: BaseException) -> Message:
-    found = as_error(error)
-    return Said(f"{found.message} {found.hint}".rstrip(), True)
-
-
-class Listener:
-    """Takes what the engine says while it makes us wait: first for the terminal, then the app.
-
-    Attributes:
-        tell: who hears it now.
-    """
-
-    def __init__(self, tell: Callable[[str], object]) -> None:
-        self.tell = tell
-
-    def __call__(self, text: str) -> None:
-        self.tell(text)
-
-
-def _first_look(project: Project) -> Record | None:
-    """The newest turns, for the first picture; None where that is for the worker to find out."""
-    try:
-        found = project.glimpse()
-    except TakebackError:
-        return None
-    changes = sum(len(turn.changes) for session in found for turn in session.turns)
-    return Record(found, partial=True) if found and changes <= _FIRST_MOST else None
-
-
-def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> None:
-    """Open the app on the project of a folder, until it is closed.
-
-    Args:
-        note: hears what the engine says before and after there is a screen.
-
-    Raises:
-        TakebackError: the project cannot be opened, or the app broke; what it was doing was
-            finished or not begun.
-    """
-    from takeback.engine.project import Project
-
-    listener = Listener(note)
-    project = Project.open(folder, data_dir, notify=listener)
-    if not os.environ.get("NO_COLOR", "on"):
-        # Set to nothing it means nothing; Textual takes it for a wish all the same.
-        del os.environ["NO_COLOR"]
-    encoding = getattr(sys.__stderr__, "encoding", "") or ""
-    said = project.begin_command()
-    app = TakebackApp(project, said, terminals.look(os.environ, encoding), _first_look(project))
-    listener.tell = lambda text: app.post_message(Said(text))
-    try:
-        app.run()
-    finally:
-        listener.tell = note
-        app.project.close()
-    if app.failure is not None:
-        raise as_error(app.failure) from app.failure

@@ -37,6 +37,12 @@ def _blob(state: FileState) -> str | None:
     return state.oid if state.has_content and state.oid else None
 
 
+def turns_of(sessions: Iterable[Session]) -> tuple[Turn, ...]:
+    """Every turn of some sessions, by number."""
+    found = [turn for session in sessions for turn in session.turns]
+    return tuple(sorted(found, key=lambda turn: turn.n))
+
+
 def not_captured(entries: Iterable[NotCaptured]) -> list[Document]:
     return [{"path": decode(entry.path), "reason": entry.reason} for entry in entries]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.engine.errors import Exit, TakebackError
+from takeback.tui.text import safe
 
 
 def as_error(error: BaseException) -> TakebackError:
@@ -23,6 +24,12 @@ def as_error(error: BaseException) -> TakebackError:
         "Please report it with what TAKEBACK_DEBUG=1 shows; takeback recover puts an operation "
         "right that was left half way.",
     )
+
+
+def sentence(error: BaseException) -> str:
+    """What went wrong and what to do, for one line of the screen."""
+    found = as_error(error)
+    return safe(f"{found.message} {found.hint}".strip())
 
 
 def _unusable(error: OSError) -> TakebackError:

@@ -11,6 +11,8 @@ from textual.message import Message
 from takeback.engine.errors import TakebackError
 from takeback.engine.model import Operation, Outcome, Plan, Session, Turn
 from takeback.tui.diffs import Line
+from takeback.tui.documents import turns_of
+from takeback.tui.follow import Stamp
 from takeback.tui.watching import Stamps
 
 if TYPE_CHECKING:
@@ -39,8 +41,7 @@ class Record:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """Every turn, by number."""
-        found = [turn for session in self.sessions for turn in session.turns]
-        return tuple(sorted(found, key=lambda turn: turn.n))
+        return turns_of(self.sessions)
 
 
 @dataclass
@@ -70,6 +71,19 @@ class Loaded(Message):
     root: bytes
     screen: str
     prepared: object = field(repr=False)
+
+
+@dataclass
+class Noticed(Message):
+    """It was looked whether something was recorded.
+
+    Attributes:
+        root: the project that was looked at.
+        stamp: what the files of its record look like.
+    """
+
+    root: bytes
+    stamp: Stamp
 
 
 @dataclass

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from takeback.engine.project import Project
-from takeback.tui.failures import as_error
+from takeback.tui.failures import sentence
 from takeback.tui.messages import Ended, Opened, Said
+from takeback.tui.screens.main import folder_words
 
 if TYPE_CHECKING:
     from takeback.tui.app import TakebackApp
@@ -33,15 +34,24 @@ def begin(app: TakebackApp, root: bytes, session: str) -> None:
             project.close()
             raise
 
-    def failed(error: BaseException) -> Message:
-        found = as_error(error)
-        return Said(f"{found.message} {found.hint}".strip(), True)
-
-    app.desk.call(app, "Opening", call, failed, can_stop=False)
+    app.desk.call(app, "Opening", call, lambda error: Said(sentence(error), True), can_stop=False)
 
 
-def end(app: TakebackApp, project: Project) -> None:
-    """Close a project that is no longer shown, after whatever still reads it."""
+def finish(app: TakebackApp, message: Opened) -> None:
+    """Show the project that was opened, unless something is carried out in the one that is open."""
+    folder = folder_words(message.project.root)
+    if app.applying:
+        _close(app, message.project)
+        app.say(f"{folder} was not opened: a plan is being carried out here.", True)
+        return
+    before = app.project
+    app.later(f"Now in {folder}.", *message.said)
+    app.enter(message.project, message.session)
+    _close(app, before)
+
+
+def _close(app: TakebackApp, project: Project) -> None:
+    """Close a project that is not shown, after whatever still reads it."""
 
     def call() -> Message:
         project.close()

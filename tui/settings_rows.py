@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from takeback.engine import config
 from takeback.engine.config import Config
-from takeback.tui import settings
+from takeback.tui import keys, settings
 from takeback.tui.glyphs import Glyphs
 from takeback.tui.text import safe
 from takeback.tui.widgets.cells import fit
@@ -82,6 +82,7 @@ UNUSED = frozenset(
 )
 """Settings that can be set and that nothing in the engine looks at yet: the screen says so."""
 
+_NO_MATCH = "No setting matches. {common.go_back} shows all again."
 GROUPS = ("Undo", "Snapshots", "Disk", "Agents", "Screen")
 _LABEL = 28
 _VALUE = 20
@@ -157,7 +158,7 @@ def rows(values: Values, glyphs: Glyphs, words: str = "", wide: bool = True) -> 
             Row(
                 "approve",
                 (Span(text, "warning"),),
-                (Span(""), Span("enter approves it", "warning")),
+                (Span(""), Span(keys.words("{settings.change} approves it"), "warning")),
                 head=True,
             )
         )
@@ -178,9 +179,7 @@ def rows(values: Values, glyphs: Glyphs, words: str = "", wide: bool = True) -> 
             out.append(_heading(group, glyphs))
         out += [_row(name, values, wide) for name in mine]
     if not out:
-        return [
-            Row("empty", (Span("No setting matches. esc shows all again.", "muted"),), still=True)
-        ]
+        return [Row("empty", (Span(keys.words(_NO_MATCH), "muted"),), still=True)]
     if values.now.ignored and not words:
         out.append(_heading("What does not count in the files", glyphs))
         out += [
@@ -225,7 +224,7 @@ def details(row: Row | None, values: Values) -> list[str]:
         return [
             "The file came with the project: what lowers the protection counts once you approve "
             "its bytes as they are now.",
-            "enter shows what it asks, y approves it.",
+            keys.words("{settings.change} shows what it asks, {settings.agree} approves it."),
         ]
     if what == "ignored":
         return ["".join(span.text for span in row.lead)]
@@ -251,17 +250,18 @@ def details(row: Row | None, values: Values) -> list[str]:
 
 def _hint(name: str) -> str:
     """How it is changed."""
+    key = keys.first("settings.change")
     match kind(name):
         case "switch":
-            return "enter switches it."
+            return f"{key} switches it."
         case "choice":
-            return f"enter takes the next of {', '.join(config.choices(name))}."
+            return f"{key} takes the next of {', '.join(config.choices(name))}."
         case "list":
-            return 'enter changes it: ["one", "two"].'
+            return f'{key} changes it: ["one", "two"].'
         case "number":
-            return "enter changes it: a whole number."
+            return f"{key} changes it: a whole number."
         case _:
-            return "enter changes it."
+            return f"{key} changes it."
 
 
 def loosening(ignored: Sequence[str], wanted: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -77,19 +77,13 @@ def within(path: bytes, wanted: tuple[bytes, ...]) -> bool:
     )
 
 
-def turns_of(project: Project) -> list[Turn]:
-    """Every turn of the project, by number."""
-    turns = [turn for session in project.sessions(counts=True) for turn in session.turns]
-    return sorted(turns, key=lambda turn: turn.n)
-
-
 def start(args: Arguments, out: Output) -> int:
     """Without a verb: the app on a terminal, elsewhere what can be done instead."""
     reason = terminal.cannot_draw(os.environ, not out.json and _on_terminal())
     if not reason:
-        from takeback.tui import app
+        from takeback.tui import start as starting
 
-        app.run(context.folder(args), args.value("--data-dir") or None, out.note)
+        starting.run(context.folder(args), args.value("--data-dir") or None, out.note)
         return Exit.DONE
     lines = [
         f"{reason} Elsewhere:",
@@ -151,7 +145,9 @@ def _found(
     if args.places:
         item = project.find(args.places[0])
         return item, project.changes_of(item)
-    turns = turns_of(project)
+    from takeback.tui.documents import turns_of
+
+    turns = turns_of(project.sessions(counts=True))
     return (turns[-1], project.changes_of(turns[-1])) if turns else None
 
 

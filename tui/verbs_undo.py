@@ -12,7 +12,7 @@ from takeback.engine.agents import resume
 from takeback.engine.errors import Exit, ProjectChanged, UsageError
 from takeback.engine.model import OnConflict, Outcome, Request, Selection
 from takeback.tui import documents, present, resuming
-from takeback.tui.verbs import open_project, project_paths, turns_of
+from takeback.tui.verbs import open_project, project_paths
 
 if TYPE_CHECKING:
     from takeback.engine.model import Plan, Turn
@@ -122,7 +122,7 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     plan = project.plan(request)
-    turns = [] if out.json else turns_of(project)
+    turns = [] if out.json else documents.turns_of(project.sessions(counts=True))
     asks = bool(plan.asks or plan.conflicts)
     if args.flag("--dry-run"):
         out.answer(documents.plan(plan, dry_run=True), _shown(plan, turns))

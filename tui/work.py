@@ -10,7 +10,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -19,9 +19,10 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from takeback.engine.errors import SessionRunning, TakebackError
-from takeback.engine.model import Change, Plan, Request, Session, Turn
+from takeback.engine.model import Change, Plan, Request, Turn
 from takeback.engine.work import Cancel, using
 from takeback.tui import diffs, highlight, keys, watching
+from takeback.tui.documents import turns_of
 from takeback.tui.failures import as_error
 from takeback.tui.follow import Stamp
 from takeback.tui.messages import Applied, Diffed, Planned, Watched
@@ -167,16 +168,16 @@ class Desk:
         self, target: MessagePump, request: Request, number: int, newest: Callable[[], int]
     ) -> None:
         """Make a plan; the target gets `Planned`."""
+        project = self._project
 
         def call() -> Message:
-            project = self._project
             try:
                 plan = project.plan(request)
             except SessionRunning as error:
                 ids = watching.running(project, error.session)
                 return Planned(number, None, (), error, running=ids)
             stamps = watching.stamps(project.root, (entry.path for entry in plan.entries))
-            return Planned(number, plan, _turns(project.sessions(counts=True)), stamps=stamps)
+            return Planned(number, plan, turns_of(project.sessions(counts=True)), stamps=stamps)
 
         self.call(
             target,
@@ -188,10 +189,11 @@ class Desk:
 
     def apply(self, target: MessagePump, plan: Plan, turns: Sequence[Turn]) -> None:
         """Carry a plan out; the target gets `Applied`."""
+        project = self._project
 
         def call() -> Message:
             begun = time.monotonic()
-            outcome = self._project.apply(plan)
+            outcome = project.apply(plan)
             return Applied(outcome, turns, took_s=time.monotonic() - begun)
 
         self.call(
@@ -215,9 +217,9 @@ class Desk:
             stamps: what the system said of its files.
             waits: the session that is waited for, and its turns that ran.
         """
+        project = self._project
 
         def call() -> Message:
-            project = self._project
             if waits is None:
                 return Watched(number, watching.changed(project.root, stamps))
             project.begin_command()
@@ -237,14 +239,14 @@ class Desk:
             details: what is shown where there is no difference.
         """
         number = next(self._numbers)
-        context = self._app.diff_view.context
+        project, context = self._project, self._app.diff_view.context
         self._diffed[target] = (number, changes, details)
         if not changes:
             target.post_message(Diffed(number, diffs.note(*details)))
             return
 
         def call() -> Message:
-            found = diffs.parse(self._project.diff(changes, context, binary=False))
+            found = diffs.parse(project.diff(changes, context, binary=False))
             highlight.warm(file.name for file in found.files)
             return Diffed(number, found or diffs.note(*details))
 
@@ -274,9 +276,3 @@ class Desk:
         made = self._diffed.get(target)
         if made is not None:
             self.diff(target, *made[1:])
-
-
-def _turns(sessions: Iterable[Session]) -> tuple[Turn, ...]:
-    """Every turn, by number."""
-    found = [turn for session in sessions for turn in session.turns]
-    return tuple(sorted(found, key=lambda turn: turn.n))

@@ -290,7 +290,7 @@ def test_the_filter_leaves_what_holds_the_words_and_counts_it(recorded: Recorded
 def test_who_reads_is_never_moved_and_who_follows_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takeback.tui.app._FOLLOW_EVERY", 0.2)
+    monkeypatch.setattr("takeback.tui.reading.FOLLOW_EVERY", 0.2)
     clean_turn(folder)
 
     async def story(app: Driver) -> None:
@@ -326,7 +326,7 @@ def test_who_reads_is_never_moved_and_who_follows_is(
 def test_a_new_turn_above_leaves_the_lines_where_they_are(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takeback.tui.app._FOLLOW_EVERY", 0.2)
+    monkeypatch.setattr("takeback.tui.reading.FOLLOW_EVERY", 0.2)
     folder = recorded.fresh()
 
     async def story(app: Driver) -> None:
@@ -348,7 +348,7 @@ def test_a_new_turn_above_leaves_the_lines_where_they_are(
 def test_a_long_turn_that_is_read_stays_open_when_the_next_begins(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takeback.tui.app._FOLLOW_EVERY", 0.2)
+    monkeypatch.setattr("takeback.tui.reading.FOLLOW_EVERY", 0.2)
     project = Project.open(str(folder))
     with project.turn("s", "claude", "many") as turn:
         for number in range(1, 13):
@@ -420,7 +420,7 @@ def test_hostile_texts_of_any_script_fit_the_screen(folder: Path) -> None:
 def test_a_session_of_another_agent_takes_nobody_away(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("takeback.tui.app._FOLLOW_EVERY", 0.2)
+    monkeypatch.setattr("takeback.tui.reading.FOLLOW_EVERY", 0.2)
     clean_turn(folder)
 
     async def story(app: Driver) -> None:

@@ -21,7 +21,7 @@ from takeback.engine.agents.files import FileEdit, Level
 from takeback.engine.record.look import look
 from takeback.engine.store import paths
 from takeback.tui import agents_here, first_run, keys, verbs_agents
-from takeback.tui.failures import as_error
+from takeback.tui.failures import as_error, sentence
 from takeback.tui.first_run import Counted, Found
 from takeback.tui.messages import Record
 from takeback.tui.screens.base import STATUS
@@ -60,11 +60,12 @@ class Looked(Message):
 
 @dataclass
 class Shown(Message):
-    """A plan was made, or there is only something to say."""
+    """A plan was made, or there is only something to say; `number`: which one was asked for."""
 
     plan: Plan | None
     text: str = ""
     warning: bool = False
+    number: int = 0
 
 
 @dataclass
@@ -97,6 +98,7 @@ class FirstRunScreen(MainScreen):
         self._tb_cancel: work.Cancel | None = None
         self._tb_looked_at = b""
         self._tb_plan: Plan | None = None
+        self._tb_asked = 0
         self._tb_waits = False
 
     def compose(self) -> ComposeResult:
@@ -289,23 +291,28 @@ class FirstRunScreen(MainScreen):
     def _plan(
         self, kind: str, name: str, make: Callable[[], Iterable[FileEdit]], done: str, idle: str
     ) -> None:
+        self._tb_asked += 1
+        number = self._tb_asked
+
         def call() -> Message:
             edits = tuple(edit for edit in make() if edit.changes)
             if not edits:
-                return Shown(None, f"{idle} Nothing was changed.")
+                return Shown(None, f"{idle} Nothing was changed.", number=number)
             title = first_run.plan_title(name, kind, [os.fsdecode(edit.path) for edit in edits])
             lines = [line for edit in edits for line in verbs_agents.shown(edit)]
-            return Shown(Plan(title, edits, tuple(lines), done))
+            return Shown(Plan(title, edits, tuple(lines), done), number=number)
 
         def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Shown(None, f"{found.message} {found.hint}".strip(), True)
+            return Shown(None, sentence(error), True, number)
 
-        self.takeback.desk.call(self, "Planning", call, failed)
+        self.takeback.desk.call(
+            self, "Planning", call, failed, stale=lambda: number != self._tb_asked
+        )
 
     def on_shown(self, message: Shown) -> None:
         message.stop()
-        if not self.stands:
+        if not self.stands or message.number != self._tb_asked:
+            # Another one was asked for since: a yes must not meet a plan that comes late.
             return
         if message.plan is None:
             self.say(safe(message.text), message.warning)
@@ -326,8 +333,7 @@ class FirstRunScreen(MainScreen):
             return Changed(plan.done)
 
         def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Changed(f"{found.message} {found.hint}".strip(), True)
+            return Changed(sentence(error), True)
 
         self.takeback.desk.call(self, "Writing", call, failed, can_stop=False)
 
@@ -362,8 +368,7 @@ class FirstRunScreen(MainScreen):
             return Made(os.fsencode(folder))
 
         def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Made(b"", f"{found.message} {found.hint}".strip())
+            return Made(b"", sentence(error))
 
         self.takeback.desk.call(self, "Recording a demo", call, failed, can_stop=False)
 

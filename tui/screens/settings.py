@@ -15,8 +15,8 @@ from textual.widgets import Input, Static
 from takeback.engine import config as engine_config
 from takeback.engine.config import PROJECT_FILE
 from takeback.engine.errors import TakebackError
-from takeback.tui import keymap, settings, settings_rows, theming, verbs_setup
-from takeback.tui.failures import as_error
+from takeback.tui import keymap, keys, settings, settings_rows, theming, verbs_setup
+from takeback.tui.failures import sentence
 from takeback.tui.messages import Record, Said
 from takeback.tui.screens.base import STATUS
 from takeback.tui.screens.main import MainScreen, folder_words
@@ -25,6 +25,8 @@ from takeback.tui.text import safe
 from takeback.tui.widgets.filter_line import FilterLine
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import RowList
+
+_AGREE = "{settings.agree}: yes, {common.go_back}: leave it as it is."
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class SettingsScreen(MainScreen):
     def show(self, prepared: object) -> None:
         if isinstance(prepared, TakebackError):
             self.query_one("#rows", RowList).fill([])
-            self.say(safe(f"{prepared.message} {prepared.hint}"), True)
+            self.say(sentence(prepared), True)
             return
         self._tb_values = values = cast("Values", prepared)
         self.query_one("#about", TextLine).say(settings_rows.about(values))
@@ -170,7 +172,7 @@ class SettingsScreen(MainScreen):
         line.value = settings_rows.typed(name, value)
         line.display = True
         self.set_focus(line)
-        self.say(f"{name}: enter changes it, esc leaves it as it is.")
+        self.say(keys.words(f"{name}: enter changes it, {{common.go_back}} leaves it as it is."))
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         if message.input.id != "value" or not self._tb_edited:
@@ -180,7 +182,7 @@ class SettingsScreen(MainScreen):
         try:
             value = verbs_setup.checked(name, message.value)
         except TakebackError as error:
-            self.say(safe(f"{error.message} {error.hint}".strip()), True)
+            self.say(sentence(error), True)
             return
         self._leave_line()
         self._want(name, value)
@@ -205,13 +207,16 @@ class SettingsScreen(MainScreen):
 
     def _ask(self, asked: Asked) -> None:
         self._tb_asked = asked
-        self.say(f"{asked.words} y: yes, esc: leave it as it is.", True)
+        self.say(f"{asked.words} {keys.words(_AGREE)}", True)
 
     def action_agree(self) -> None:
-        asked = self._tb_asked
-        if asked is not None:
-            self._tb_asked = None
-            self._write(asked)
+        if self._tb_asked is not None:
+            self._write(self._tb_asked)
+
+    def on_screen_suspend(self) -> None:
+        # A yes answers what is seen; another project may be open when one comes back.
+        if self._tb_asked is not None:
+            self._drop()
 
     def _drop(self) -> None:
         """Leave what was asked as it is."""
@@ -219,6 +224,8 @@ class SettingsScreen(MainScreen):
         self.say("Nothing was changed.")
 
     def _write(self, asked: Asked) -> None:
+        # What was asked before is not what a later yes answers.
+        self._tb_asked = None
         project = self.takeback.project
 
         def call() -> Message:
@@ -233,8 +240,7 @@ class SettingsScreen(MainScreen):
             return Saved(text)
 
         def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Said(safe(f"{found.message} {found.hint}".strip()), True)
+            return Said(sentence(error), True)
 
         self.takeback.desk.call(self, "Saving", call, failed, can_stop=False)
 

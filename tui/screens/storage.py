@@ -20,7 +20,7 @@ from takeback.engine.upkeep.prune import PruneReport, prune
 from takeback.engine.upkeep.storage import ProjectUse, StorageReport, storage
 from takeback.engine.upkeep.verify import VerifyReport, verify
 from takeback.tui import keys, present, storage_rows, upkeep_lines
-from takeback.tui.failures import as_error
+from takeback.tui.failures import sentence
 from takeback.tui.glyphs import ASCII
 from takeback.tui.messages import Record, Said
 from takeback.tui.screens.base import STATUS
@@ -165,8 +165,7 @@ class StorageScreen(MainScreen):
             return
 
         def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Said(f"{found.message} {found.hint}".rstrip(), True)
+            return Said(sentence(error), True)
 
         self.say("")
         self._tb_would = None

@@ -7,7 +7,7 @@ from textual.containers import Container, Vertical
 from textual.message import Message
 
 from takeback.tui import diffs, settings, theme_rows, theming
-from takeback.tui.failures import as_error
+from takeback.tui.failures import sentence
 from takeback.tui.messages import Said
 from takeback.tui.screens.base import STATUS, BaseScreen
 from takeback.tui.text import safe
@@ -91,8 +91,7 @@ class ThemesScreen(BaseScreen):
             return self.Kept(name)
 
         def failed(error: BaseException) -> Message:
-            found = as_error(error)
-            return Said(f"{found.message} {found.hint}".rstrip(), True)
+            return Said(sentence(error), True)
 
         self.takeback.desk.call(self, "Saving", call, failed, can_stop=False)
 

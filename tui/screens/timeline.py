@@ -14,6 +14,7 @@ from textual.message import Message
 from takeback.engine.model import Change, Part, Turn
 from takeback.engine.timeline.later import later_edits
 from takeback.tui import diffs, keys, marks, past, timeline_shown, timeline_words
+from takeback.tui.failures import sentence
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
 from takeback.tui.screens.base import BREAKPOINTS, STATUS
@@ -179,9 +180,10 @@ class TimelineScreen(MainScreen):
         def call() -> Message:
             return Next(timeline_words.next_words(*app.project.next_targets()))
 
-        app.desk.call(
-            self, "Reading", call, lambda _: Next(""), stale=lambda: record is not app.record
-        )
+        def failed(error: BaseException) -> Message:
+            return Next(f"What undo would take next is not known: {sentence(error)}")
+
+        app.desk.call(self, "Reading", call, failed, stale=lambda: record is not app.record)
 
     def on_next(self, message: Next) -> None:
         message.stop()

@@ -17,7 +17,6 @@ from textual.widgets import Static
 
 from takeback.engine.errors import ProjectChanged, SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Turn
-from takeback.engine.store import paths as places
 from takeback.engine.work import Cancelled
 from takeback.tui import choice, diffs, keys, plan_rows
 from takeback.tui.choice import Choice
@@ -41,6 +40,7 @@ _RUNNING = (
     "{common.go_back}: leave it running.",
 )
 _WORDS = {"undo": "Undo", "redo": "Redo", "goto": "Go to", "restore": "Restore"}
+_LOOK = "Nothing was done yet: look at this plan, then press {undo.apply} again."
 _ASKS = "This asks first: {undo.agree} does it, {common.go_back} leaves everything as it is."
 
 
@@ -58,6 +58,8 @@ class UndoScreen(BaseScreen):
         self._tb_applying = False
         self._tb_looking = False
         self._tb_begin(request)
+        # Its target is named where it is asked for: enter may come before the plan.
+        self._tb_foretold = True
 
     def _tb_begin(self, request: Request) -> None:
         """Forget everything about another plan."""
@@ -70,6 +72,7 @@ class UndoScreen(BaseScreen):
         self._tb_enter = False
         self._tb_unseen = False
         self._tb_planning = False
+        self._tb_foretold = False
         self._tb_running: tuple[str, frozenset[str]] | None = None
 
     def compose(self) -> ComposeResult:
@@ -89,6 +92,10 @@ class UndoScreen(BaseScreen):
         self._plan(self._tb_request)
         self.set_interval(WATCH_EVERY, self._look)
 
+    def on_unmount(self) -> None:
+        # Nobody waits for a plan any more.
+        self._tb_number += 1
+
     def _plan(self, request: Request) -> None:
         self._tb_number += 1
         self._tb_planning = True
@@ -107,6 +114,8 @@ class UndoScreen(BaseScreen):
         plan, found, first = message.plan, self._tb_choice, ""
         self._tb_turns, self._tb_stamps = message.turns, message.stamps
         again = found.again(plan) if found is not None else None
+        if found is not None and again is None:
+            self._tb_foretold = False
         if again is None:
             base = found.base if found is not None else self._tb_request
             again = choice.opened(base, plan, message.turns)
@@ -115,10 +124,13 @@ class UndoScreen(BaseScreen):
         self._tb_choice = again
         self._told(plan)
         self._draw(first)
-        if self._tb_enter:
-            self._tb_enter = False
-            if not again.asks and not again.useless:
-                self._apply()
+        enter, self._tb_enter = self._tb_enter, False
+        if enter and not self._tb_foretold:
+            self.say(keys.words(_LOOK), True)
+        elif enter and not again.asks and not again.useless:
+            self._apply()
+        # What is ticked in a plan that was seen says what the next one is for.
+        self._tb_foretold = True
 
     def _told(self, plan: Plan) -> None:
         """Say what a plan that the user did not ask for changes; it must be seen first."""
@@ -223,6 +235,7 @@ class UndoScreen(BaseScreen):
 
     def _resume(self) -> None:
         """Plan after a running turn was waited for or closed."""
+        self._tb_foretold = False
         if self._tb_choice is not None:
             self._again()
         else:
@@ -233,7 +246,7 @@ class UndoScreen(BaseScreen):
 
     @property
     def _git(self) -> bool:
-        return places.git_dir_of(self.takeback.project.place) is not None
+        return self.takeback.project.place.git is not None
 
     def _draw(self, at: str = "") -> None:
         found = self._tb_choice
@@ -253,7 +266,7 @@ class UndoScreen(BaseScreen):
     def _summary(self, lines: Sequence[str], asks: bool) -> None:
         line = self.query_one("#summary", Static)
         line.set_class(asks, "-asks")
-        line.update(Content("\n".join(lines)))
+        line.update(Content("\n".join(map(safe, lines))))
 
     def on_row_list_moved(self, message: RowList.Moved) -> None:
         message.stop()

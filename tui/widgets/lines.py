@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from takeback.tui import keys
 from takeback.tui.keys import Key
+from takeback.tui.text import safe
 from takeback.tui.widgets.cells import cell_len, fit
 
 
@@ -22,9 +23,11 @@ class TextLine(Static):
     """
 
     def __init__(self, text: str = "", id: str | None = None, classes: str = "") -> None:
-        super().__init__(Content(text), id=id, classes=classes or None, markup=False)
+        super().__init__(Content(safe(text)), id=id, classes=classes or None, markup=False)
 
     def say(self, text: str) -> None:
+        # Errors name paths and commands: what a terminal would obey is written out here at last.
+        text = safe(text)
         if str(self.content) == text:
             return
         # A line whose height does not follow its text moves nothing else on the screen.
