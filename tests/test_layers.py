@@ -28,7 +28,6 @@ LAYERS = (
     ("takeback.engine.undo",),
     ("takeback.engine.upkeep",),
     ("takeback.engine.agents",),
-    ("takeback.engine.projects",),
     ("takeback.engine.project", "takeback.engine.handle", "takeback.engine"),
     ("takeback.themes",),
     ("takeback.tui",),

@@ -70,6 +70,11 @@ def test_one_write_of_three_keys_and_one_that_quits(tmp_path: Path) -> None:
         os.write(ours, b"\x18r\r")
         until(b"Put back")
         assert (folder / "a.txt").read_text() == "new\n"
+        # The plan is open or being carried out: none of these leaks into it or leads away.
+        seen = b""
+        os.write(ours, b"\x18u\r" + b"\x18h\x18g" * 10)
+        until(b"Took back")
+        assert (folder / "a.txt").read_text() == "old\n"
         os.write(ours, b"\x18q")
         end = time.monotonic() + WAIT_S
         while app.poll() is None and time.monotonic() < end:
