@@ -514,20 +514,22 @@ class Project:
 
     @_cancellable
     def next_undo(self) -> Plan | None:
-        """The plan that a plain undo would have now, or None."""
+        """The plan that a plain undo would have now; None where there is nothing, or a turn runs.
+
+        Raises:
+            TakebackError: it cannot be told.
+        """
         return self._next(Request("undo"))
 
     @_cancellable
     def next_redo(self) -> Plan | None:
-        """The plan that a plain redo would have now, or None."""
+        """The plan that a plain redo would have now; see `next_undo`."""
         return self._next(Request("redo"))
 
     def _next(self, request: Request) -> Plan | None:
         try:
             return self.plan(request)
-        except work.Cancelled:
-            raise
-        except TakebackError:
+        except (NothingToDo, SessionRunning):
             return None
 
     @_cancellable

@@ -6,11 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from takeback.engine.errors import Exit, UsageError
+from takeback.engine.errors import Exit, TakebackError, UsageError
 from takeback.tui import context, terminal
 
 if TYPE_CHECKING:
-    from takeback.engine.model import Call, Change, Operation, Step, Turn
+    from takeback.engine.model import Call, Change, Operation, Plan, Step, Turn
     from takeback.engine.project import Project
     from takeback.tui.arguments import Arguments
     from takeback.tui.cli import Handler
@@ -196,7 +196,14 @@ def history(args: Arguments, out: Output) -> int:
     from takeback.tui import documents, present
 
     project = open_project(args, out)
-    parts = (project.operations(), project.next_undo(), project.next_redo())
+    operations = project.operations()
+    following: tuple[Plan | None, Plan | None] = (None, None)
+    try:
+        following = (project.next_undo(), project.next_redo())
+    except TakebackError as error:
+        # What was done can be read all the same.
+        out.note(f"What undo and redo would do next cannot be told: {error.message}")
+    parts = (operations, *following)
     out.answer(documents.history(*parts), present.history_lines(*parts))
     return Exit.DONE
 

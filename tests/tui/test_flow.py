@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from takeback.engine.errors import TakebackError
+from takeback.engine.project import Project
+from takeback.tui import cli as command
+
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = b"\xff[red]\x1b\n"
 
@@ -215,3 +219,17 @@ def test_the_store_can_be_looked_at_checked_and_cleaned(cli: Run, folder: Path) 
         damaged.write_bytes(b"")
     error = document(cli("verify", "--json", code=1))["error"]
     assert error["code"] == 1
+
+
+def test_history_is_told_also_where_the_next_undo_cannot_be(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: Project) -> None:
+        raise TakebackError("git failed.")
+
+    monkeypatch.setattr(Project, "next_redo", broken)
+    data = str(folder.parent / "data")
+    assert command.main(["history", "--json", "-C", str(folder), "--data-dir", data]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"operations": [], "next_undo": None, "next_redo": None}
+    assert "cannot be told: git failed." in said.err
