@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import pytest
 
 from takeback.engine.project import Project
 
@@ -106,3 +111,55 @@ def test_without_a_terminal_it_says_where_to_look(tmp_path: Path) -> None:
     assert b"opens on a terminal only" in done.stdout
     assert b"takeback log" in done.stdout
     assert b"\x1b" not in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+def test_three_keys_within_tmux(tmp_path: Path, size: tuple[int, int]) -> None:
+    """A multiplexer has ways of its own with keys; the test above is the proof without one."""
+    folder = recorded(tmp_path)
+    # TERM and the size are tmux's own.
+    env = {k: v for k, v in env_of(tmp_path).items() if k not in ("LINES", "COLUMNS", "TMUX")}
+    # The path of a socket has room for about a hundred bytes.
+    place = tempfile.mkdtemp(prefix="tb-")
+    socket = os.path.join(place, "tmux")
+
+    def tmux(*words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", socket, "-f", os.devnull, *words],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout
+
+    def until(wanted: str) -> None:
+        end = time.monotonic() + WAIT_S
+        shown = ""
+        while wanted not in shown and time.monotonic() < end:
+            time.sleep(0.1)
+            shown = tmux("capture-pane", "-p")
+        assert wanted in shown, shown
+
+    start = shlex.join([sys.executable, "-m", "takeback.tui.cli"])
+    width, height = map(str, size)
+    tmux("new-session", "-d", "-x", width, "-y", height, "-c", str(folder), start)
+    try:
+        until("a.txt")
+        chords = ["C-x", "h", "C-x", "g"] * 10
+        tmux("send-keys", "C-x", "u", "Enter", *chords)
+        until("Took back")
+        assert (folder / "a.txt").read_text() == "old\n"
+        tmux("send-keys", "C-x", "r", "Enter")
+        until("Put back")
+        assert (folder / "a.txt").read_text() == "new\n"
+        tmux("send-keys", "C-x", "q")
+        end = time.monotonic() + WAIT_S
+        while tmux("list-sessions") and time.monotonic() < end:
+            time.sleep(0.1)
+        assert tmux("list-sessions") == ""
+    finally:
+        tmux("kill-server")
+        shutil.rmtree(place)
