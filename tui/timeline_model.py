@@ -24,6 +24,8 @@ class View:
         later: the later turns that edit a file, by turn and path.
         opened: what was unfolded or folded by hand, by the key of the fold.
         every: all is unfolded, all is folded, or (None) as usual.
+        height: lines that the list has, 0 where it is not known.
+        fits: a session that is shown whole has room in them, so no turn of it is folded.
     """
 
     glyphs: Glyphs
@@ -33,6 +35,8 @@ class View:
     later: Mapping[tuple[str, bytes], tuple[int, ...]] = field(default_factory=dict)
     opened: Mapping[str, bool] = field(default_factory=dict)
     every: bool | None = None
+    height: int = 0
+    fits: bool = False
 
     def fold(self, key: str) -> bool | None:
         """Whether a fold is open; None where nobody said so."""

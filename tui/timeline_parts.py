@@ -17,6 +17,8 @@ _CLASS: dict[str, tuple[str, Role]] = {
     "agent-edited": ("agent", "agent"),
     "unknown": ("unknown", "unknown"),
 }
+_OTHERS = "you?"
+"""For a change of unknown origin while no call of the agent can have made it."""
 _FOLDED_LINES = 2
 
 
@@ -130,6 +132,8 @@ def change_row(turn: Turn, piece: Piece, branch: str, view: View, hit: bool = Fa
     change, call, glyphs = piece.change, piece.call, view.glyphs
     assert change is not None
     word, role = _CLASS[change.origin]
+    if change.evidence in ("outside-calls", "not-by-call"):
+        word = _OTHERS
     if change.undone:
         word, role = f"{glyphs.undone} undone", "undone"
     elif any(segment.undone for segment in change.segments):

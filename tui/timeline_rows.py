@@ -107,9 +107,8 @@ def _block(turn: Turn, view: View, is_newest: bool) -> list[Entry]:
     by_hand = view.fold(f"turn:{turn.id}")
     if by_hand is False:
         shown = []
-    elif by_hand is None and not is_newest and len(parts) > LONG:
-        # Who looks back wants to know the files.
-        shown = [piece for piece in parts if piece.change is not None][:_FIRST]
+    elif by_hand is None and not is_newest and not view.fits and len(parts) > LONG:
+        shown = _first_files(parts)
     for at, piece in enumerate(shown):
         out += timeline_parts.rows(turn, piece, at == len(parts) - 1, view)
     if len(shown) < len(parts):
@@ -121,6 +120,31 @@ def _block(turn: Turn, view: View, is_newest: bool) -> list[Entry]:
         row = Row(f"none:{turn.id}", (Span(words, "muted"),), indent=3)
         out.append(Entry(row, "note", turn))
     return out
+
+
+def _first_files(parts: Sequence[Piece]) -> list[Piece]:
+    """What is shown of a long turn: who looks back wants to know the files, and their commands."""
+    files = [piece for piece in parts if piece.change is not None][:_FIRST]
+    commands = {piece.call.id for piece in files if piece.nested and piece.call is not None}
+    names = {id(piece) for piece in files}
+    return [
+        piece
+        for piece in parts
+        if id(piece) in names
+        or (piece.change is None and piece.call is not None and piece.call.id in commands)
+    ]
+
+
+def fitting(session: Session, view: View) -> View:
+    """The view, which says whether the session has room on the screen with no turn folded."""
+    usual = replace(view, words="", opened={}, every=None, fits=True)
+    left = view.height
+    for turn in reversed(session.turns):
+        # So many lines at least: most sessions are told to be too long without making a row.
+        left -= 1 + len(turn.changes) + sum(bool(call.command) for call in turn.calls)
+        if left < 0:
+            return replace(view, fits=False)
+    return replace(view, fits=len(entries(session, usual)) <= view.height)
 
 
 def _heading(turn: Turn, view: View, fold: str = "", hit: bool = False) -> Entry:
@@ -258,17 +282,24 @@ def _matching(turn: Turn, parts: Sequence[Piece], view: View) -> list[Entry]:
     """The rows of a turn that hold the words, below its heading."""
     words, glyphs = view.words, view.glyphs
     found: list[Entry] = []
+    command: Piece | None = None
     for piece in parts:
         if piece.step is not None:
             found += _said_with(turn, piece.step, view)
         elif piece.change is not None:
             tool = piece.call.tool if piece.call is not None and not piece.nested else ""
             if words in f"{safe(tool)} {safe(piece.change.path)}".casefold():
+                if piece.nested and command is not None and command.call is piece.call:
+                    # Without its command, a file would seem to belong to the line above.
+                    found.append(timeline_parts.call_row(turn, command, glyphs.branch, view))
+                    command = None
                 found.append(timeline_parts.change_row(turn, piece, glyphs.branch, view, True))
         elif piece.call is not None:
             call = piece.call
             texts = [safe(call.tool), safe(call.command), *map(safe, call.paths)]
+            command = piece
             if any(words in text.casefold() for text in texts):
+                command = None
                 found.append(timeline_parts.call_row(turn, piece, glyphs.branch, view, True))
     hit = words in safe(turn.prompt).casefold() or words == f"turn {turn.n}"
     return [_heading(turn, view, hit=hit), *found] if found or hit else []

@@ -43,6 +43,7 @@ class Shown:
             self.known.pop(name, None)
         if not names:
             self.known.clear()
+            view = timeline_rows.fitting(self.session, view)
         self.view = view
         self.build()
 
@@ -106,6 +107,7 @@ def made(
         return None
     session = next((one for one in sessions if one.id == wanted and one.turns), newest)
     turns = sorted((turn for one in sessions for turn in one.turns), key=lambda turn: turn.n)
+    view = timeline_rows.fitting(session, view)
     known: dict[str, list[Entry]] = {}
     if before is not None and before.session.id == session.id:
         rows = dict(before.known)

@@ -104,10 +104,34 @@ def test_below_a_marked_command_the_other_files_stay_marked() -> None:
 
 def test_what_belongs_to_a_mark_is_shown_as_marked() -> None:
     assert marks.shown({}, ROWS) == frozenset()
-    every = {entry.row.key for entry in ROWS if entry.turn is NEW}
-    assert marks.shown(marks.toggled({}, at(TURN)), ROWS) == every
     gen = {CALL, file("gen1"), file("gen2")}
+    every = {entry.row.key for entry in ROWS if entry.turn is NEW}
+    assert marks.shown(marks.toggled({}, at(TURN)), ROWS) == every - gen
     assert marks.shown(marks.toggled({}, at(CALL)), ROWS) == gen
+    answer = marks.toggled({}, at("text:t9:t9.1:0"))
+    assert marks.shown(answer, ROWS) == {"text:t9:t9.1:0", file("a"), file("b")}
+
+
+def test_unknown_origin_below_a_marked_heading_is_marked_besides() -> None:
+    whole = marks.toggled({}, at(TURN))
+    assert marks.left_out(whole, (NEW, OLD)) == 2
+    both = marks.toggled(whole, at(file("gen1")))
+    assert list(both.values()) == [Part("t9"), Part("t9", b"gen1")]
+    assert marks.words(both, (NEW, OLD)) == "turn 9 with 1 file of unknown origin"
+    assert marks.left_out(both, (NEW, OLD)) == 1
+    assert {c.path for c in marks.changes(both, (NEW, OLD))} == {b"a", b"b", b"gen1"}
+    assert marks.toggled(both, at(file("gen1"))) == whole
+    assert marks.toggled(both, at(TURN)) == {}
+    rest = marks.toggled(both, at(file("a")))
+    assert set(rest.values()) == {Part("t9", b"b"), Part("t9", b"gen1")}
+
+
+def test_below_a_marked_heading_an_answer_or_a_call_is_left_out_with_its_files() -> None:
+    whole = marks.toggled({}, at(TURN))
+    assert marks.toggled(whole, at("text:t9:t9.1:0")) == {}
+    old = marks.toggled(marks.toggled({}, at("turn:t8")), at("call:t8:c4"))
+    assert list(old.values()) == [Part("t8", call="c3")]
+    assert marks.shown(old, ROWS) == {"call:t8:c3"}
 
 
 def ranged(first: str, last: str) -> list[Any]:

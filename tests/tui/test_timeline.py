@@ -183,7 +183,7 @@ def test_marks_are_signs_and_words_and_esc_clears_them(
         assert sum(line.startswith(" ■") for line in app.text().split("\n")) == 2
         await app.press("K", "space")
         await app.until(lambda: "Marked: turn 9." in app.text())
-        assert len(marked(app)) == 9
+        assert len(marked(app)) == 6
         await app.press("escape")
         await app.until(lambda: marked(app) == [])
         await app.press("v")

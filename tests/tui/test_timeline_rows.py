@@ -93,10 +93,19 @@ def test_what_happened_to_a_file_is_a_letter(before: Any, after: Any, letter: st
     assert rows[1] == f" └ {letter} a | +1 −1 | ● agent"
 
 
-@pytest.mark.parametrize("evidence", ["during-call", "not-by-call", "outside-calls", "no-record"])
-def test_everything_but_an_agents_evidence_is_unknown(evidence: Any) -> None:
-    rows = shown(turn(1, changes=[change("a", evidence=evidence)]))
-    assert rows[1].endswith("◐ unknown")
+@pytest.mark.parametrize(
+    ("evidence", "word"),
+    [
+        ("during-call", "unknown"),
+        ("not-by-call", "you?"),
+        ("outside-calls", "you?"),
+        ("no-record", "unknown"),
+    ],
+)
+def test_everything_but_an_agents_evidence_is_unknown(evidence: Any, word: str) -> None:
+    one = turn(1, changes=[change("a", evidence=evidence)])
+    assert shown(one)[1].endswith(f"◐ {word}")
+    assert timeline_words.counts(session(one)).unknown == 1
 
 
 def test_a_binary_file_has_no_numbers() -> None:
@@ -241,6 +250,42 @@ def test_the_newest_turn_is_open_however_long_it_is() -> None:
 )
 def test_folds_by_hand_come_before_the_usual(view: dict[str, Any], number: int) -> None:
     assert len(shown(turn(2), turn(1, *MANY), **view)[2:]) == number
+
+
+GEN = [change(f"gen{n}", "c99", evidence="during-call") for n in (1, 2)]
+MAKE = step("", call("c99", command="make gen"))
+LONG = turn(
+    1,
+    step("", call("c1", "f1")),
+    MAKE,
+    *MANY[1:],
+    changes=[*(change(f"f{n}", f"c{n}") for n in range(1, 13)), *GEN],
+)
+
+
+def test_a_file_of_a_command_never_stands_there_without_it() -> None:
+    assert shown(turn(2), LONG)[2:] == [
+        "Turn 1  14:03  prompt 1 | +14 −14",
+        " ├ edit  M f1 | +1 −1 | ● agent",
+        " ├ shell  make gen | ◐ unknown",
+        " │ ├ M gen1 | +1 −1 | ◐ unknown",
+        " │ ├ M gen2 | +1 −1 | ◐ unknown",
+        " ┊ 11 more calls, 11 files  (enter)",
+    ]
+    assert shown(LONG, words="gen2")[1:] == [
+        " ├ shell  make gen | ◐ unknown",
+        " │ ├ M gen2 | +1 −1 | ◐ unknown",
+    ]
+
+
+@pytest.mark.parametrize(("height", "fits"), [(0, False), (18, False), (19, True)])
+def test_no_turn_is_folded_where_the_whole_session_has_room(height: int, fits: bool) -> None:
+    of = session(turn(2), LONG)
+    view = View(UNICODE, made.NOW, height=height)
+    settled = timeline_rows.fitting(of, view)
+    assert settled.fits is fits
+    folded = any(entry.kind == "more" for entry in timeline_rows.entries(of, settled))
+    assert folded is not fits
 
 
 def test_what_is_folded_says_what_it_hides() -> None:

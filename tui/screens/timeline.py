@@ -32,7 +32,6 @@ _NEXT = "Connect an agent with 'takeback install AGENT', or record with 'takebac
 _SHARES = (30, 40, 50, 60, 70)
 """What the list can have of the width, in percent."""
 _RANGE = "A range begins here: go to its end and press {turns.range} again."
-_MARKED = "{timeline.undo_here} undo, {common.go_back} clear."
 _STOPPED = "Nothing moves the cursor now. {turns.follow} follows again."
 MANY = 2000
 """Rows and steps from which on all of them are not made while the keys wait."""
@@ -48,6 +47,9 @@ class Next(Message):
 
 _BESIDES = 4
 """Cells of the list that rows do not have: the signs before, the scroll bar, one at the edge."""
+
+_AROUND = 5
+"""Lines around the list: head, session, detail, status and keys."""
 
 
 class TimelineScreen(MainScreen):
@@ -111,12 +113,19 @@ class TimelineScreen(MainScreen):
         if not self.stands:
             return
         width = self.rows.size.width - _BESIDES
-        if width != self._tb_width and width > 0:
+        shown = self._tb_shown
+        other = shown is not None and shown.view.height != self._height
+        if (width != self._tb_width or other) and width > 0:
             self._tb_width = width
             if self._tb_shown is not None:
                 self._again()
         self._about()
         self._beside()
+
+    @property
+    def _height(self) -> int:
+        """Lines for the rows, while no sentence needs more than one."""
+        return self.app.size.height - _AROUND
 
     # --- Rows --------------------------------------------------------------------------------
 
@@ -134,6 +143,7 @@ class TimelineScreen(MainScreen):
             later_edits(record.sessions),
             dict(self._tb_opened),
             self._tb_every,
+            self._height,
         )
         # The newest of those from before comes first: it is shown where nothing was recorded.
         sessions = (*record.sessions, *reversed(record.past))
@@ -202,8 +212,9 @@ class TimelineScreen(MainScreen):
         if before is None or self._tb_follows or entry is None or entry.turn is None:
             return
         old = before.session.turns[-1]
-        if entry.turn.id == old.id != shown.session.turns[-1].id:
-            self._tb_opened.setdefault(f"turn:{old.id}", True)
+        newer = entry.turn.id == old.id != shown.session.turns[-1].id
+        if newer or before.view.fits > shown.view.fits:
+            self._tb_opened.setdefault(f"turn:{entry.turn.id}", True)
 
     def _again(self, *turns: str) -> None:
         """Make the rows again, of some turns or (without any) of all, with what is folded now."""
@@ -215,7 +226,13 @@ class TimelineScreen(MainScreen):
             self.takeback.prepare()
             return
         opened = dict(self._tb_opened)
-        view = replace(shown.view, width=self._tb_width, opened=opened, every=self._tb_every)
+        view = replace(
+            shown.view,
+            width=self._tb_width,
+            opened=opened,
+            every=self._tb_every,
+            height=self._height,
+        )
         shown.again(view, turns)
         self._fill()
 
@@ -292,12 +309,8 @@ class TimelineScreen(MainScreen):
         if entry is None or self._tb_shown is None:
             return
         if self._tb_marks:
-            what = marks.words(self._tb_marks, self._tb_shown.turns)
-            said: tuple[str, ...] = (f"Marked: {what}. {keys.words(_MARKED)}",)
-            between = sum(bool(change.note) for change in self._net)
-            if between:
-                sign = self.takeback.glyphs.warning
-                said += (f"{sign} {counted(between, 'file')} also changed in between.",)
+            glyphs = self.takeback.glyphs
+            said = marks.details(self._tb_marks, self._tb_shown.turns, self._net, glyphs)
         else:
             said = timeline_words.details(entry, self._tb_shown.view.later)
         self.query_one("#detail", TextLine).say("  ".join(said))
