@@ -154,6 +154,7 @@ class Turn:
             has no number and no changes, and nothing of it can be taken back.
         key: the agent's own id of the turn, "" where there is none.
         agent: who worked in it.
+        left: an undo met it and left alone all that it met: undo goes on to older turns.
     """
 
     id: str
@@ -180,6 +181,7 @@ class Turn:
     recorded: bool = True
     key: str = ""
     agent: str = ""
+    left: bool = False
 
     @property
     def calls(self) -> tuple[Call, ...]:

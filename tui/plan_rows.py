@@ -314,6 +314,7 @@ def next_turn(choice: Choice, operations: Sequence[Operation]) -> Turn | None:
         turn
         for turn in choice.turns
         if turn.id not in done
+        and not turn.left
         and turn.state != "running"
         and any(not c.undone and c.origin == "agent-edited" for c in turn.changes)
     ]
@@ -348,7 +349,9 @@ def summary(
         lines.append(keys.words(f"{one} {{undo.overwrite}}: take all back whole."))
     what = present.amounts(plan, False)
     if not what:
-        return [*lines, f"{yes if choice.asks else enter}: no file is changed."]
+        key = yes if choice.asks else enter
+        settled = [present.SETTLED] if present.settled(plan) else []
+        return [*lines, f"{key}: no file is changed.", *settled]
     redo, undo = "Redo ({common.redo}) brings", "Undo ({common.undo}) takes"
     back = keys.words(f"{redo if plan.kind == 'undo' else undo} all of it back.")
     rest = ["Git HEAD, index and branches are not touched."] if git else []

@@ -196,6 +196,8 @@ def turn_marks(turn: Turn) -> str:
         marks.append("undone")
     elif any(change.undone for change in turn.changes):
         marks.append("partly undone")
+    elif turn.left:
+        marks.append("left alone")
     if turn.expired:
         marks.append("expired: its contents are gone")
     if not turn.complete:
@@ -430,11 +432,26 @@ def outcome_lines(outcome: Outcome, turns: Sequence[Turn] = ()) -> list[str]:
     ]
     rest = [counted(number, one, many) for number, one, many in left if number]
     lines = [said + (f" {'; '.join(rest)}." if rest else "")]
+    if settled(plan):
+        lines.append(SETTLED)
     lines += [safe(note) for note in outcome.notes]
     if plan.writes and outcome.operation:
         again = "puts it back" if plan.kind == "undo" else "takes it back again"
         lines.append(f"“{_back(plan)}” {again} (operation {safe(outcome.operation)}).")
     return lines
+
+
+SETTLED = "It is settled with that: undo goes on to older turns, and reaches it by its number."
+
+
+def settled(plan: Plan) -> bool:
+    """Whether a plan that writes nothing is an answer all the same: all of its turns are kept."""
+    kept = any(entry.action == "keep" for entry in plan.entries)
+    return (
+        plan.kind == "undo"
+        and kept
+        and not (plan.writes or plan.dirs or plan.conflicts or plan.reverses or plan.stopped)
+    )
 
 
 def question(plan: Plan) -> str:

@@ -125,7 +125,8 @@ def rows(result: Result, glyphs: Glyphs) -> list[Row]:
 def _ways_back(result: Result) -> list[str]:
     outcome = result.outcome
     if not outcome.operation:
-        return ["Nothing was written, so there is nothing to reverse."]
+        said = "Nothing was written, so there is nothing to reverse."
+        return [said, present.SETTLED] if present.settled(outcome.plan) else [said]
     name = safe(outcome.operation)
     undo = outcome.plan.kind == "undo"
     lines = [

@@ -45,6 +45,20 @@ def standing(operations: Iterable[Operation]) -> set[tuple[str, bytes]]:
     return gone
 
 
+def left_alone(operations: Iterable[Operation]) -> set[str]:
+    """The turns that an undo met whole and of which it took nothing, by its user's choice."""
+    found: set[str] = set()
+    for operation in sorted(operations, key=lambda o: o.seq):
+        if operation.state == "failed":
+            continue
+        whole = not operation.chosen and not operation.target.startswith(("step ", "call "))
+        if operation.kind == "undo" and whole and not (operation.moves or operation.dirs):
+            found.update(operation.targets)
+        else:
+            found.difference_update(operation.targets)
+    return found
+
+
 def build(
     store: Store,
     log: Log,
@@ -63,11 +77,17 @@ def build(
     _close_lost_turns(log, running)
     index = origin.Index(log)
     undone = standing(operations)
+    left = left_alone(operations)
     wanted = [(raw, raw.turns) for raw in log.sessions]
     if newest:
         last = max(log.sessions, key=lambda raw: max((t.n for t in raw.turns), default=0))
         wanted = [(last, last.turns[-newest:])]
     built = [_session(store, index, raw, turns, undone, running) for raw, turns in wanted]
+    if left:
+        built = [
+            replace(one, turns=tuple(replace(t, left=t.id in left) for t in one.turns))
+            for one in built
+        ]
     hidden = {raw.id for raw in log.sessions if any(turn.id in index.inner for turn in raw.turns)}
     sessions = [session for session in built if session.turns or session.id not in hidden]
     if counts is None:

@@ -269,6 +269,7 @@ def _walk(
         name for op in operations if op.kind == "undo" and op.state == "done" for name in op.targets
     }
     blocked: dict[str, Turn] = {}
+    passed: list[int] = []
     for turn in reversed(all_turns(sessions)):
         if request.session and turn.session != request.session:
             continue
@@ -282,7 +283,9 @@ def _walk(
         parts, outside = _parts([turn], request, selection)
         parts = [part for part in parts if not _already(part.segments, now(part.change.path))]
         if not (request.paths or request.on_conflict == "overwrite"):
+            before = parts
             parts = _holding(parts, operations, default, request.overwrite)
+            passed += [turn.n] if before and not parts else []
         if parts:
             if turn.session in blocked:
                 raise running_error(blocked[turn.session])
@@ -296,8 +299,20 @@ def _walk(
             return Target(f"turn {turn.n}", turn.session, (turn,), (), tuple(left), True)
     if blocked and not request.paths:
         raise running_error(next(iter(blocked.values())))
-    nothing_left("There is nothing (left) to take back.")
+    nothing_left("There is nothing (left) to take back." + _passed_over(passed))
     raise AssertionError
+
+
+def _passed_over(numbers: Sequence[int]) -> str:
+    """What was left alone before and is therefore not taken: nobody may think that it is gone."""
+    if not numbers:
+        return ""
+    shown = ", ".join(map(str, sorted(numbers)[-5:]))
+    many = len(numbers) > 1
+    return (
+        f" What an earlier undo left alone in turn{'s' if many else ''} {shown} still stands: "
+        "name the turn to reach it."
+    )
 
 
 def _holding(

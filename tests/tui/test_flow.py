@@ -233,3 +233,24 @@ def test_history_is_told_also_where_the_next_undo_cannot_be(
     said = capsys.readouterr()
     assert json.loads(said.out) == {"operations": [], "next_undo": None, "next_redo": None}
     assert "cannot be told: git failed." in said.err
+
+
+def test_a_turn_whose_files_are_all_kept_is_settled_and_says_so(cli: Run, folder: Path) -> None:
+    for number in (1, 2):
+        path = f"f{number}"
+        cli("record", "begin", "--session", "s", "--prompt", f"p{number}")
+        call = ("--session", "s", "--call", path)
+        cli("record", "tool-begin", *call, "--tool", "Edit", "--kind", "edit", "--path", path)
+        (folder / path).write_text("agent\n")
+        cli("record", "tool-end", *call)
+        cli("record", "end", "--session", "s")
+    (folder / "f2").write_text("agent\nmine\n")
+    kept = cli("undo", "--keep").stdout
+    assert b"undo goes on to older turns" in kept
+    assert b"[left alone]" in cli("log").stdout
+    assert cli("undo").stdout.startswith(b"Took back turn 1") or not (folder / "f1").exists()
+    nothing = cli("undo", code=3)
+    assert b"turn 2 still stands" in nothing.stdout + nothing.stderr
+    cli("undo", "--turn", "2", "--overwrite", "--yes")
+    assert not (folder / "f2").exists()
+    assert b"[left alone]" not in cli("log").stdout
