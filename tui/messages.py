@@ -135,12 +135,17 @@ class Watched(Message):
 
 @dataclass
 class Applied(Message):
-    """A plan was carried out, or was not."""
+    """A plan was carried out, or was not.
+
+    Attributes:
+        too_late: it was to be cancelled, but had begun to write.
+    """
 
     outcome: Outcome | None
     turns: Sequence[Turn]
     error: TakebackError | None = None
     took_s: float = 0.0
+    too_late: bool = False
 
 
 @dataclass

@@ -23,6 +23,7 @@ class Result:
     Attributes:
         unticked: files of the target that the user left out.
         git: the project has a git.
+        too_late: the user wanted to cancel it when it had begun to write.
     """
 
     outcome: Outcome
@@ -30,6 +31,7 @@ class Result:
     took_s: float = 0.0
     unticked: tuple[bytes, ...] = ()
     git: bool = False
+    too_late: bool = False
 
     @property
     def kept(self) -> list[PlanEntry]:
@@ -68,6 +70,8 @@ def sentence(result: Result) -> str:
         said = ["Nothing was changed."]
     else:
         said = ["Nothing had to be changed."]
+    if result.too_late and plan.writes:
+        said.insert(0, "It was too late to cancel.")
     unknown = sum(entry.reason.startswith(_UNKNOWN) for entry in result.kept)
     parts = [
         (sum(entry.action == "merge" for entry in plan.entries), "merged"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from takeback.engine.errors import TakebackError
 from takeback.engine.project import Project
+from takeback.engine.upkeep import recover as recovery
 from takeback.tui import terminal as terminals
 from takeback.tui.app import TakebackApp
 from takeback.tui.failures import as_error
@@ -57,6 +58,8 @@ def run(folder: bytes, data_dir: str | None, note: Callable[[str], object]) -> N
         # Set to nothing it means nothing; Textual takes it for a wish all the same.
         del os.environ["NO_COLOR"]
     encoding = getattr(sys.__stderr__, "encoding", "") or ""
+    if project.store is not None and recovery.pending(project.store):
+        note("An operation was interrupted. It is finished or rolled back first…")
     said = project.begin_command()
     app = TakebackApp(project, said, terminals.look(os.environ, encoding), _first_look(project))
     listener.tell = lambda text: app.post_message(Said(text))

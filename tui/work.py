@@ -193,8 +193,10 @@ class Desk:
 
         def call() -> Message:
             begun = time.monotonic()
+            task = self._task
             outcome = project.apply(plan)
-            return Applied(outcome, turns, took_s=time.monotonic() - begun)
+            late = task is not None and task.stopped
+            return Applied(outcome, turns, took_s=time.monotonic() - begun, too_late=late)
 
         self.call(
             target,

@@ -299,6 +299,8 @@ def test_the_result_says_what_was_left_and_how_to_regret_it(mixed: Bed) -> None:
     redo = project.plan(Request("redo"))
     again = Result(project.apply(redo), (), 2.34)
     assert result_rows.sentence(again).startswith("Put back turn 1 (op")
+    late = result_rows.sentence(replace(again, too_late=True))
+    assert late == f"It was too late to cancel. {result_rows.sentence(again)}"
     assert result_rows.sentence(again).endswith("in 2.3 s. ctrl+x u takes it back again.")
 
 

@@ -178,7 +178,12 @@ class UndoScreen(BaseScreen):
             left = set(found.can_tick) - found.ticked - named if found is not None else set()
             self.takeback.done(
                 Result(
-                    message.outcome, message.turns, message.took_s, tuple(sorted(left)), self._git
+                    message.outcome,
+                    message.turns,
+                    message.took_s,
+                    tuple(sorted(left)),
+                    self._git,
+                    message.too_late,
                 )
             )
             return
