@@ -39,6 +39,11 @@ class BaseScreen(Screen[None]):
             self.mount(TooSmall())
 
     @property
+    def asking(self) -> bool:
+        """Whether a question is open that is answered with yes."""
+        return False
+
+    @property
     def applying(self) -> bool:
         """Whether something is being carried out that cannot be left half done."""
         return False
@@ -53,6 +58,12 @@ class BaseScreen(Screen[None]):
         for line in self.query(f"#{STATUS}").results(TextLine):
             line.set_class(warning, "-warning")
             line.say(text)
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Draw the line of keys again: a question was opened or closed."""
+        for line in self.query("#keys").results(KeyLine):
+            line.refresh()
 
     def busy(self, text: str) -> None:
         """Show what the engine does just now, "" for nothing."""

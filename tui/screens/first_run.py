@@ -318,14 +318,20 @@ class FirstRunScreen(MainScreen):
             self.say(safe(message.text), message.warning)
             return
         self._tb_plan = message.plan
+        self.show_keys()
         self._draw("plan")
         self.say(keys.words(_AGREE), True)
+
+    @property
+    def asking(self) -> bool:
+        return self._tb_plan is not None
 
     def action_agree(self) -> None:
         plan = self._tb_plan
         if plan is None:
             return
         self._tb_plan = None
+        self.show_keys()
 
         def call() -> Message:
             for edit in plan.edits:
@@ -346,6 +352,7 @@ class FirstRunScreen(MainScreen):
     def back(self) -> bool:
         if self._tb_plan is not None:
             self._tb_plan = None
+            self.show_keys()
             self.say("Nothing was changed.")
             self._draw()
             return True

@@ -207,7 +207,12 @@ class SettingsScreen(MainScreen):
 
     def _ask(self, asked: Asked) -> None:
         self._tb_asked = asked
+        self.show_keys()
         self.say(f"{asked.words} {keys.words(_AGREE)}", True)
+
+    @property
+    def asking(self) -> bool:
+        return self._tb_asked is not None
 
     def action_agree(self) -> None:
         if self._tb_asked is not None:
@@ -221,11 +226,13 @@ class SettingsScreen(MainScreen):
     def _drop(self) -> None:
         """Leave what was asked as it is."""
         self._tb_asked = None
+        self.show_keys()
         self.say("Nothing was changed.")
 
     def _write(self, asked: Asked) -> None:
         # What was asked before is not what a later yes answers.
         self._tb_asked = None
+        self.show_keys()
         project = self.takeback.project
 
         def call() -> Message:

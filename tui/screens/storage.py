@@ -169,16 +169,22 @@ class StorageScreen(MainScreen):
 
         self.say("")
         self._tb_would = None
+        self.show_keys()
         self.takeback.desk.call(self, what, lambda: call(store), failed, can_stop=can_stop)
 
     def action_prune(self) -> None:
         """Say what cleaning up would do; `action_agree` does it."""
         self._upkeep("Looking", lambda store: Pruned(prune(store, dry_run=True), store))
 
+    @property
+    def asking(self) -> bool:
+        return self._tb_would is not None and self._tb_would is self.takeback.project.store
+
     def action_agree(self) -> None:
         # What was shown was for one project; another one may be open by now.
         if self._tb_would is None or self._tb_would is not self.takeback.project.store:
             self._tb_would = None
+            self.show_keys()
             none = (
                 "There is nothing to say yes to: {storage.prune} shows what cleaning up would do."
             )
@@ -195,6 +201,7 @@ class StorageScreen(MainScreen):
         report = message.report
         if report.dry_run:
             self._tb_would = message.store if storage_rows.worth(report) else None
+            self.show_keys()
             self.say(storage_rows.prune_question(report), self._tb_would is not None)
             return
         said = " ".join(line.strip() for line in storage_rows.pruned(report))
@@ -221,6 +228,7 @@ class StorageScreen(MainScreen):
     def back(self) -> bool:
         if self._tb_would is not None:
             self._tb_would = None
+            self.show_keys()
             self.say("Nothing was cleaned up.")
             return True
         return super().back()

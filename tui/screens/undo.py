@@ -272,6 +272,7 @@ class UndoScreen(BaseScreen):
         line = self.query_one("#summary", Static)
         line.set_class(asks, "-asks")
         line.update(Content("\n".join(map(safe, lines))))
+        self.show_keys()
 
     def on_row_list_moved(self, message: RowList.Moved) -> None:
         message.stop()
@@ -421,6 +422,11 @@ class UndoScreen(BaseScreen):
             self.say("This plan is new: look at it, then press the key again.", True)
             return True
         return False
+
+    @property
+    def asking(self) -> bool:
+        found = self._tb_choice
+        return self._tb_running is not None or (found is not None and found.asks)
 
     def action_agree(self) -> None:
         found = self._tb_choice

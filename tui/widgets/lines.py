@@ -117,9 +117,17 @@ class KeyLine(Widget):
         shown = [
             key
             for key in self._candidates()
-            if key.short and (self._on_list or len(key.sequences[0]) == 1)
+            if key.short
+            and (self._on_list or len(key.sequences[0]) == 1)
+            and not (key.action == "screen.agree" and not self._asking)
+            and not (key.id == "undo.apply" and self._asking)
         ]
         return Content.assemble(" ", *(self._drawn(key) for key in self._fitting(shown)))
+
+    @property
+    def _asking(self) -> bool:
+        """Whether a question is open: only then yes means something, and enter nothing."""
+        return bool(getattr(self.screen, "asking", False))
 
     @property
     def _on_list(self) -> bool:
