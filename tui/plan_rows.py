@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from takeback.engine.model import Change, Operation, Plan, PlanEntry, Turn
+from takeback.engine.undo.plan import DELETED_SINCE
 from takeback.tui import keys, present
 from takeback.tui.choice import GROUPS, Choice, File, meant
 from takeback.tui.glyphs import Glyphs
@@ -249,8 +250,8 @@ def since_lines(choice: Choice, glyphs: Glyphs) -> list[str]:
     mine = [
         (file, known[file.path])
         for file in choice.files
-        if file.path in ways
-        and file.path in known
+        if file.path in known
+        and (file.path in ways or _returns(file, known[file.path]))
         and known[file.path].action != "conflict"
         and (file.path in choice.ticked or not choice.can_choose)
     ]
@@ -262,10 +263,18 @@ def since_lines(choice: Choice, glyphs: Glyphs) -> list[str]:
     return [*out, f"{counted(more, 'more file')} changed since."] if more > 0 else out
 
 
+def _returns(file: File, entry: PlanEntry) -> bool:
+    """Whether a file comes back that the turn had left there and somebody deleted since."""
+    left = file.change is not None and file.change.after.kind != "absent"
+    return left and entry.action == "restore" and entry.expect.kind == "absent"
+
+
 def _since(choice: Choice, file: File, entry: PlanEntry) -> str:
     """What becomes of a later edit, and whose it is; what is done comes first, to be seen."""
-    if file.held and entry.expect.kind == "absent":
+    if entry.expect.kind == "absent" and entry.action == "restore":
         return "brought back, your choice: it was deleted since."
+    if entry.reason == DELETED_SINCE and choice.way(file.path) != "keep":
+        return keys.words("kept as it is: deleted since; {undo.choose} brings it back.")
     who = editor(choice, file.path, entry)
     if entry.action == "keep":
         return f"kept as it is, your choice: {who}."

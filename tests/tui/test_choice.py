@@ -313,3 +313,23 @@ def test_a_clean_result_does_not_open(bed: Bed) -> None:
     assert result_rows.sentence(result) == (
         "Took back turn 1: 1 file in 1 ms. ctrl+x r puts it back."
     )
+
+
+def test_a_file_that_was_deleted_since_says_so_however_it_is_ticked(bed: Bed) -> None:
+    bed.write("a", "1\n")
+    with bed.project().turn("s") as turn:
+        with turn.edit("b"):
+            bed.write("b", "2\n")
+        with turn.shell("sed"):
+            bed.write("a", "2\n")
+    with bed.project().turn("s") as turn, turn.shell("rm"):
+        (bed.root / "a").unlink()
+    found = panel(bed, turn="1")
+    every = planned(bed, found.toggled([b"a"]))
+    assert actions(every)[b"a"] == "keep"
+    said = texts(plan_rows.rows(every, UNICODE))
+    assert "⚠ a: kept as it is: deleted since; c brings it back." in said
+    alone = planned(bed, found.toggled([b"b"]).toggled([b"a"]))
+    assert actions(alone)[b"a"] == "restore"
+    said = texts(plan_rows.rows(alone, UNICODE))
+    assert "⚠ a: brought back, your choice: it was deleted since." in said

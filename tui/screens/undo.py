@@ -361,7 +361,9 @@ class UndoScreen(BaseScreen):
         if not paths:
             self.say("A choice is for one file: put the cursor on it.")
         elif not found.ways(paths[0]):
-            self.say("This file did not change since: there is nothing to choose.")
+            ticked = paths[0] in found.ticked
+            missing = "Tick it first: what changed since is planned then."
+            self.say("This file did not change since: no choice is needed." if ticked else missing)
         else:
             self._change(found.turned(paths[0]))
 
