@@ -40,8 +40,8 @@ def main(agent: str, data_dir: str | None = None) -> int:
             raise ValueError("a hook is called by the agent, with the event on standard input")
         payload = json.loads(_read())
         name, session = _field(payload, "hook_event_name"), _field(payload, "session_id")
-        if not name or not session:
-            raise ValueError("the payload names no event or no session")
+        if not name or not session or not _field(payload, "cwd"):
+            raise ValueError("the payload names no event, no session or no folder")
         for event in translate(agent, payload, data):
             from takeback.engine.upkeep.recover import feed
 
