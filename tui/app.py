@@ -93,7 +93,7 @@ class TakebackApp(App[None]):
         self._tb_said = [*said, *wrong]
         self._tb_keyboard = Keyboard(self)
         self._tb_interrupted = 0.0
-        self._tb_trail: list[str] = []
+        self._tb_return = ""
         self._tb_work: Timer | None = None
 
     def _handle_exception(self, error: Exception) -> None:
@@ -194,14 +194,18 @@ class TakebackApp(App[None]):
         before = self.main.keys_of if self.main is not None else ""
         self.close_panels()
         if name != before:
-            self._tb_trail = [known for known in self._tb_trail if known != before] + [before]
+            # What a number leads to is nobody's child; what has none was opened from somewhere.
+            self._tb_return = "" if name in keys.MAIN else before
             self.switch_screen(name)
 
     def open_session(self, session: str) -> None:
         """Show a session of this project in the timeline; "" is the newest."""
         if session != self.session_id:
             self.session_id = session
+        chosen = self.main is not None and self.main.keys_of == "sessions"
         self.action_go("timeline")
+        if chosen and not self.held:
+            self._tb_return = "sessions"
         self.prepare()
 
     def open_project(self, root: bytes, session: str = "") -> None:
@@ -334,8 +338,8 @@ class TakebackApp(App[None]):
             self.pop_screen()
             return True
         self.say("")
-        if self._tb_trail:
-            self.switch_screen(self._tb_trail.pop())
+        if self._tb_return:
+            self.action_go(self._tb_return)
             return True
         return False
 

@@ -74,8 +74,8 @@ def test_payloads_that_are_none(stage: Stage, agent: str) -> None:
     cut = dice.randrange(1, len(text))
     nameless = json.dumps({**told(agent, stage)[0], "hook_event_name": 3}).encode()
     homeless = json.dumps({**told(agent, stage)[0], "cwd": {}}).encode()
-    payloads = [homeless, b"", text[:cut], text[:-1], b"\0" * 40, b"\xff\xfe{}", b"[]", b"null", b"3",
-                nameless, DEEP, HUGE]  # fmt: skip
+    cut_off = (b"", text[:cut], text[:-1], b"\0" * 40, b"\xff\xfe{}")
+    payloads = [*cut_off, b"[]", b"null", b"3", nameless, homeless, DEEP, HUGE]
     for payload in payloads:
         before = len(stage.errors())
         done = call_hook(words, payload)

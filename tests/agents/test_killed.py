@@ -1,4 +1,4 @@
-"""Agents and hooks that are killed: nothing is lost, and the record is whole with the next event."""
+"""Agents and hooks that are killed: nothing is lost, the next event makes the record whole."""
 
 from __future__ import annotations
 

@@ -354,7 +354,9 @@ def test_the_mouse_ticks_and_applies(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_numbers_lead_to_every_screen_and_back(folder: Path, size: tuple[int, int]) -> None:
+def test_the_numbers_lead_to_every_screen_and_esc_stays_there(
+    folder: Path, size: tuple[int, int]
+) -> None:
     clean_turn(folder)
 
     async def story(app: Driver) -> None:
@@ -362,11 +364,18 @@ def test_the_numbers_lead_to_every_screen_and_back(folder: Path, size: tuple[int
             await app.press(key)
             await app.until(lambda name=name: app.app.main.keys_of == name)  # type: ignore[misc]
             await app.until(lambda: "Reading" not in app.text())
-        for name in ("storage", "history", "sessions", "timeline"):
             await app.press("escape")
-            await app.until(lambda name=name: app.app.main.keys_of == name)  # type: ignore[misc]
+            await app.pilot.pause()
+            assert app.app.main is not None
+            assert app.app.main.keys_of == name
+            assert app.text().rstrip().endswith("q quit")
+        # What no number leads to is left for where it was opened.
+        await app.press("ctrl+x", "a")
+        await app.until(lambda: app.app.main.keys_of == "first_run")  # type: ignore[union-attr]
         await app.press("escape")
-        assert app.app.is_running
+        await app.until(lambda: app.app.main.keys_of == "settings")  # type: ignore[union-attr]
+        await app.press("q")
+        await app.until(lambda: not app.app.is_running)
 
     play(folder, story, size)
 

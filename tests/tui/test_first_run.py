@@ -208,7 +208,9 @@ def test_the_demo_opens_in_place_of_the_project(folder: Path, home: Path) -> Non
     async def story(app: Driver) -> None:
         await app.press("2")
         await app.until(lambda: "ctrl+x a shows what takeback found here" in app.text())
-        await app.press("escape", "G", "enter")
+        await app.press("ctrl+x", "a")
+        await app.until(lambda: "What takeback found" in app.text())
+        await app.press("G", "enter")
         await app.until(lambda: "Now in" in app.text())
         assert any("Clean up, and read the rates" in row for row in app.rows())
         assert b"takeback-demo-" in app.app.project.root

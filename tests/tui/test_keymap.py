@@ -224,8 +224,8 @@ def test_a_changed_key_works_in_the_app_and_the_old_one_does_not(
     async def story(driver: Driver) -> None:
         app = driver.app
         await driver.until(lambda: "quitt" in driver.text() and "X undo" in driver.text())
-        assert "X undo here" in driver.text()
-        assert "ctrl+x z undo" in driver.text()
+        assert "X undo this" in driver.text()
+        assert "ctrl+x z undo last" in driver.text()
         assert "Did you mean 'common.quit'?" in driver.text()
         for pressed in ("u", "?", "ctrl+p", "ctrl+x u"):
             await driver.press(*pressed.split())

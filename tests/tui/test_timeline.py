@@ -158,7 +158,7 @@ def test_parts_of_a_session_are_taken_back_by_the_mouse_alone(recorded: Recorded
         await app.until(lambda: "part9.py" in app.text())
         await click(app, "part9.py", 1)
         await app.until(lambda: "Marked: 1 file of turn 9 and 1 file of turn 5" in app.text())
-        await click(app, "undo here")
+        await click(app, "undo this")
         await app.planned()
         assert recorded.files() == wanted
         await click(app, "enter apply")

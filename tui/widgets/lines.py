@@ -87,6 +87,10 @@ class HeadLine(Widget):
         )
 
 
+_SURE = {True: ("common.undo", "common.leave"), False: ("common.go_back",)}
+"""Keys that never fall out of the line, on a main screen and elsewhere."""
+
+
 class KeyLine(Widget):
     """The keys of a screen as the table names them; each can be clicked.
 
@@ -150,11 +154,14 @@ class KeyLine(Widget):
         common = [key for key in known if key.scope == "common"]
         if self._on_list:
             common = [key for key in common if key.id != "common.go_back"]
-        return [*own, *common]
+        # The way out stands at the end, and only where there is nothing else to leave.
+        out = [key for key in common if key.id == "common.leave"]
+        common = [key for key in common if key not in out]
+        return [*own, *common, *(out if self._on_list else [])]
 
     def _fitting(self, wanted: Sequence[Key]) -> list[Key]:
         """Those that there is room for, in their order; the way out and the help always."""
-        sure = ("common.help", "common.undo" if self._on_list else "common.go_back")
+        sure = ("common.help", *_SURE[self._on_list])
         order = [key for key in wanted if key.id in sure]
         order += [key for key in wanted if key.id not in sure]
         left = self.size.width - 1
