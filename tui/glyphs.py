@@ -31,6 +31,7 @@ class Glyphs:
     folded: str = "┊"
     bullet: str = "•"
     back: str = "⟲"
+    again: str = "↻"
 
     def of(self, origin: str) -> str:
         return self.agent if origin == "agent-edited" else self.unknown
@@ -40,7 +41,7 @@ UNICODE = Glyphs()
 ASCII = Glyphs(
     "*", "?", ".", "<", "!", "+", ">", "|", "`", "-", "~", "|", "-", "down", "up",
     later=">", failed="x", running="*", marked="#", folded=":", bullet="-",
-    back="@",
+    back="@", again=">",
 )  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def _plain() -> dict[int, str]:
     signs = {
         '"': "“”„«»", "'": "‘’", "~": "…", "-": "−–—─━═┄┈╌╶╴▔▁▀▄", "|": "│┃║┆┊╎▎▏▍▌▐▕▊▋▉",
         "+": "├┤┬┴┼┌┐└┘╭╮╰╯┏┓┗┛╔╗╚╝✓✔", "*": "●•◆■★", "?": "◐", "o": "○◯", ".": "·∙",
-        "x": "×✗✘╳", ">": "→▶▸›❯↷", "<": "←◀◂‹↶", "^": "↑▲△", "v": "↓▼▽", "!": "⚠", "#": "█▓▒░",
+        "x": "×✗✘╳", ">": "→▶▸›❯↷↻", "<": "←◀◂‹↶", "^": "↑▲△", "v": "↓▼▽", "!": "⚠", "#": "█▓▒░",
         "_": "▂", "@": "⟲", " ": "▃▅▆▇\xa0",
     }  # fmt: skip
     wide = {0x1F50E: "> "}

@@ -17,10 +17,7 @@ from takeback.tui.widgets.row_list import Role, Row, Span
 if TYPE_CHECKING:
     from takeback.engine.undo.upcoming import Upcoming
 
-EMPTY = (
-    "No operation was applied yet. {common.undo} takes back the last turn; "
-    "whatever is done is listed here, and can be reversed from here."
-)
+EMPTY = "No operation was applied yet. {common.undo} takes back the last turn."
 NOTHING_MATCHES = "No operation matches. {common.go_back} clears the filter."
 
 
@@ -64,7 +61,7 @@ def state(operation: Operation, here: bool, glyphs: Glyphs) -> Span:
 
 
 def sign(operation: Operation, glyphs: Glyphs) -> str:
-    return {"undo": glyphs.undone, "redo": glyphs.later}.get(operation.kind, glyphs.back)
+    return {"undo": glyphs.undone, "redo": glyphs.again}.get(operation.kind, glyphs.back)
 
 
 def rows(

@@ -134,7 +134,7 @@ def fitted(parts: Sequence[tuple[str, int]], width: int) -> str:
 
 
 def next_words(undo: Upcoming | None, redo: Upcoming | None) -> str:
-    """What undo and redo would take next: ``next undo: turn 8, 1 file``."""
+    """What undo and redo would take next: ``next undo: turn 8 (1 file)``."""
     said = [f"next undo: {_upcoming(undo)}"] if undo is not None else []
     said += [f"next redo: {_upcoming(redo)}"] if redo is not None else []
     return "   ".join(said)
@@ -146,7 +146,7 @@ def _upcoming(found: Upcoming) -> str:
         return f"{target}, which still runs"
     if found.stopped:
         return f"{target}, which asks: unknown origin only"
-    return f"{target}, {counted(found.files, 'file')}"
+    return f"{target} ({counted(found.files, 'file')})"
 
 
 def _about(turn: Turn) -> str:

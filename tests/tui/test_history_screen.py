@@ -57,7 +57,7 @@ def test_rows_name_kind_target_files_and_state(worked: Bed) -> None:
     assert said[0].startswith("─ Today, ")
     undo, redo, goto = operations
     assert "⟲ goto before turn 1 3 files ▌ here" in said[1]
-    assert f"↷ redo turn 1, undone by {undo.id} 1 file ✓ done" in said[2]
+    assert f"↻ redo turn 1, undone by {undo.id} 1 file ✓ done" in said[2]
     assert "↶ undo turn 1 (1 of 2 files) 1 file ↶ undone" in said[3]
     assert [row.key for row in rows[1:]] == [f"operation:{o.id}" for o in (goto, redo, undo)]
     plain = texts(history_rows.rows(operations, sessions, ASCII, now))

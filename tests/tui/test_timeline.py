@@ -368,11 +368,11 @@ def test_a_long_turn_that_is_read_stays_open_when_the_next_begins(
 
 def test_the_next_undo_is_named_below(recorded: Recorded) -> None:
     async def story(app: Driver) -> None:
-        await app.until(lambda: "next undo: turn 9, 3 files" in app.text())
+        await app.until(lambda: "next undo: turn 9 (3 files)" in app.text())
         await app.press("u")
         await app.planned()
         await app.press("escape")
-        await app.until(lambda: "next undo: turn 9, 3 files" in app.text())
+        await app.until(lambda: "next undo: turn 9 (3 files)" in app.text())
 
     play(recorded.fresh(), story)
 

@@ -426,7 +426,7 @@ def test_what_comes_next_is_named() -> None:
     redo = Upcoming("undo of turn 9", 3, ("t9",), "op1")
     assert timeline_words.next_words(None, None) == ""
     assert timeline_words.next_words(turn_8, redo) == (
-        "next undo: turn 8, 1 file   next redo: turn 9, 3 files"
+        "next undo: turn 8 (1 file)   next redo: turn 9 (3 files)"
     )
     assert "still runs" in timeline_words.next_words(replace(turn_8, running=True), None)
     assert "unknown origin only" in timeline_words.next_words(replace(turn_8, stopped=True), None)

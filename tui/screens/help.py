@@ -10,8 +10,12 @@ from takeback.tui.screens.base import BaseScreen
 from takeback.tui.widgets.lines import KeyLine, TextLine
 from takeback.tui.widgets.row_list import Row, RowList, Span
 
-_WITH_NAMES = 80
+_WITH_NAMES = 110
 """Columns from which on there is room for the names that `takeback.tui.keymap` takes."""
+
+
+_TITLE = "Keys"
+_WIDER = f"from {_WITH_NAMES} columns on with their names for keys.toml"
 
 
 class HelpScreen(BaseScreen):
@@ -25,7 +29,8 @@ class HelpScreen(BaseScreen):
         self._tb_from = opened_from
 
     def compose(self) -> ComposeResult:
-        yield TextLine("Keys", id="title")
+        wide = self.app.size.width >= _WITH_NAMES
+        yield TextLine(_TITLE if wide else f"{_TITLE}  ({_WIDER})", id="title")
         yield RowList(self.takeback.glyphs, id="rows")
         yield KeyLine(self.keys_of, id="keys")
 
@@ -42,12 +47,12 @@ def help_rows(opened_from: str, glyphs: Glyphs, names: bool = True) -> list[Row]
     Args:
         names: also what the file of the user's keys calls each action.
     """
-    scopes = list(keys.TITLES)
-    if opened_from in scopes:
-        scopes.remove(opened_from)
-        scopes.insert(0, opened_from)
+    here = [scope for pane in keys.SCREENS.get(opened_from, ()) for scope in pane]
+    # What holds on this screen alone comes first, then what holds there and elsewhere.
+    own = [scope for scope in here if scope not in ("common", "main", "list", "diff")]
+    order = [opened_from, *own, "common", *here, *keys.TITLES]
     rows: list[Row] = []
-    for scope in scopes:
+    for scope in dict.fromkeys(scope for scope in order if scope in keys.TITLES):
         rows.append(Row(f"scope:{scope}", (Span(keys.TITLES[scope], "title"),), head=True))
         rows += [
             Row(
@@ -64,6 +69,8 @@ def help_rows(opened_from: str, glyphs: Glyphs, names: bool = True) -> list[Row]
         (glyphs.unknown, "unknown origin: never taken back unless you tick it"),
         (glyphs.none, "no file changed"),
         (glyphs.undone, "undone"),
+        (glyphs.later, "a later turn edits the same file"),
+        (glyphs.marked, "marked"),
         (glyphs.warning, "conflict or warning"),
     )
     rows += [
