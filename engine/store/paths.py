@@ -68,10 +68,11 @@ def real_folder(folder: bytes) -> bytes:
         real = os.path.realpath(folder, strict=True)
         if not stat.S_ISDIR(os.stat(real).st_mode):
             raise NotADirectoryError(20, "Not a directory")
-    except OSError as error:
-        shown = os.fsdecode(folder)
+    except (OSError, ValueError) as error:
+        # No path holds a NUL, but what others wrote may.
+        shown, why = os.fsdecode(folder), getattr(error, "strerror", None) or error
         raise UsageError(
-            f"{shown!r} is not a folder that can be used: {error.strerror}. Nothing was done.",
+            f"{shown!r} is not a folder that can be used: {why}. Nothing was done.",
             "Name an existing folder with -C.",
         ) from error
     return real

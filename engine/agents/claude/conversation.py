@@ -128,7 +128,7 @@ def _parent(place: str, first: str) -> str:
     found = [
         os.path.basename(path).removesuffix(".jsonl")
         for path, (_, _, uuid) in list(_heads.items())
-        if uuid == first.encode() and path != place
+        if uuid == first.encode("utf-8", "replace") and path != place
     ]
     return found[0] if len(found) == 1 and first else ""
 
