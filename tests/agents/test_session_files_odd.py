@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from takeback.engine.agents import conversations
+from takeback.engine.agents.claude import conversation
 from tests.agents.players import AGENTS, Stage
 
 DATA = Path(__file__).parent / "data"
@@ -25,6 +26,7 @@ VARIANTS = 25
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setattr(conversations, "_talks", {})
+    monkeypatch.setattr(conversation, "_heads", {})
     own = ("GEMINI_CLI_HOME", "OPENCODE_DB", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")
     for name in own:
         monkeypatch.delenv(name, raising=False)
