@@ -1,25 +1,21 @@
-"""What an agent waits for: one process for each event of Claude Code, start to end."""
+"""What agents wait for: one process for each event of theirs, start to end."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench.ours import DEV
+from takeback.engine.agents.command import hook_command
+from tests.agents.players import AGENTS, Player
 from tests.bench.timing import percentile
-
-_CODE = (
-    f"import sys; sys.path.insert(0, {str(DEV)!r}); "
-    "from takeback.engine.agents import hook; hook.main('claude', sys.argv[1])"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +32,40 @@ def _timed(args: list[str], stdin: bytes = b"") -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def _payload(root: Path, event: str, **more: Any) -> bytes:
-    fields = {
-        "session_id": "bench",
-        "transcript_path": str(root.parent / "none.jsonl"),
-        "cwd": str(root),
-        "prompt_id": "1",
-        "hook_event_name": event,
-    }
-    return json.dumps(fields | more).encode()
-
-
-def measure(root: Path, data: Path, rounds: int) -> tuple[Latency, dict[str, Latency]]:
-    """A bare interpreter and each event, in turns, `rounds` times."""
-    file = root / "bench.py"
-    file.write_text("a = 1\n", "utf-8")
-    python = [sys.executable, "-I", "-S"]
-    found: dict[str, list[float]] = {}
+def measure(root: Path, data: Path, rounds: int) -> tuple[Latency, dict[str, dict[str, Latency]]]:
+    """A bare interpreter and, for each agent, each event, in turns, `rounds` times."""
+    found: dict[str, dict[str, list[float]]] = {agent: {} for agent in AGENTS}
     bare: list[float] = []
+    file, made = root / "bench.py", root / "made.txt"
+    file.write_text("a = 1\n", "utf-8")
+    hooks = {agent: shlex.split(hook_command(agent, os.fspath(data))) for agent in AGENTS}
+    players = {agent: Player(agent, root, lambda who, payload: None) for agent in AGENTS}
 
-    def send(label: str, event: str, **more: Any) -> None:
-        took = _timed([*python, "-c", _CODE, os.fspath(data)], _payload(root, event, **more))
-        found.setdefault(label, []).append(took)
-
-    def call(tool: str, number: int, fields: dict[str, str], work: Callable[[], object]) -> None:
-        more = {"tool_name": tool, "tool_input": fields, "tool_use_id": f"{tool}-{number}"}
-        send(f"PreToolUse {tool}", "PreToolUse", **more)
-        work()
-        send(f"PostToolUse {tool}", "PostToolUse", tool_response={}, **more)
+    def send(agent: str, label: str, payload: dict[str, Any]) -> None:
+        took = _timed(hooks[agent], json.dumps(payload).encode())
+        found[agent].setdefault(label, []).append(took)
 
     for number in range(rounds):
-        bare.append(_timed([*python, "-c", "pass"]))
-        send("UserPromptSubmit", "UserPromptSubmit", prompt=f"Round {number}.")
-        fields = {
-            "file_path": str(file),
-            "old_string": f"a = {number + 1}\n",
-            "new_string": f"a = {number + 2}\n",
-        }
-        call("Edit", number, fields, lambda n=number: file.write_text(f"a = {n + 2}\n", "utf-8"))
-        call("Bash", number, {"command": "touch made.txt"}, (root / "made.txt").touch)
-        send("Stop", "Stop", stop_hook_active=False)
+        bare.append(_timed([sys.executable, "-I", "-S", "-c", "pass"]))
+        for agent, player in players.items():
+            send(agent, "prompt", player.begins(f"Round {number}."))
+            old, new = file.read_text("utf-8"), f"a = '{agent} {number}'\n"
+            begin, end = player.edits(file.name, old, new)
+            send(agent, "edit begins", begin)
+            file.write_text(new, "utf-8")
+            send(agent, "edit ends", end)
+            begin, end = player.shells("touch made.txt")
+            send(agent, "command begins", begin)
+            made.touch()
+            send(agent, "command ends", end)
+            send(agent, "turn ends", player.stops())
     file.unlink()
-    (root / "made.txt").unlink()
-    return _latency(bare), {label: _latency(took) for label, took in found.items()}
+    made.unlink()
+    shown = {
+        agent: {label: _latency(took) for label, took in costs.items()}
+        for agent, costs in found.items()
+    }
+    return _latency(bare), shown
 
 
 def _latency(took: list[float]) -> Latency:
