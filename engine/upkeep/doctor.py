@@ -103,6 +103,7 @@ def doctor(folder: bytes, data: bytes, agents: Agents | None = None) -> list[Che
         look("unfinished operation", lambda: _journal(known))
         look("open turns", lambda: _open_turns(known))
         look("capture", lambda: _capture(known, config))
+        look("events", lambda: _events(known))
         known.close()
     look("open turns", lambda: _damaged_open(data))
     look("hooks", lambda: _hook_errors(data, store))
@@ -357,6 +358,33 @@ def _left_out(turn: int, reason: str, items: Sequence[NotCaptured], why: str) ->
         f"Not captured since turn {turn} ({reason}): {shown}{more}.",
         fixes.get(reason, ""),
     )
+
+
+def _events(store: Store) -> Iterator[Check]:
+    """Turns that ended well though hooks of them did not come through: they were killed, say."""
+    oldest = time.time_ns() - _OLD_ERROR_NS
+    found = []
+    for session in events.read(store).sessions:
+        for turn in session.turns:
+            if turn.begun_ns < oldest or turn.end is None or turn.end.get("interrupted"):
+                continue
+            # What goes on in the background has no end of its own; what was refused is ended.
+            lost = [
+                c for c in turn.calls if c.missing_begin or (c.kind == "edit" and not c.done_seq)
+            ]
+            # Before the first turn of a session takeback may not have been connected.
+            if lost or (turn.missing_begin and turn is not session.turns[0]):
+                found.append(turn.n)
+    if found:
+        shown = ", ".join(map(str, sorted(found)[-_SHOWN:]))
+        yield Check(
+            "events",
+            False,
+            f"Begins or ends did not arrive in turn {shown}: a hook was killed, or not called.",
+            "What changed there is of unknown origin; 'takeback undo --all' takes it, too.",
+        )
+    else:
+        yield Check("events", True, "No event of a turn of the last 7 days is missing.")
 
 
 def _hook_errors(data: bytes, store: Store | None) -> Iterator[Check]:

@@ -205,7 +205,8 @@ def test_a_hook_that_is_killed(stage: Stage) -> None:
     assert project.damaged == [] and stage.errors() == []
     assert project.store is not None and verify.verify(project.store).damage == ()
     checks = doctor.doctor(os.fsencode(stage.root), os.fsencode(stage.data))
-    assert [check for check in checks if not check.ok] == []
+    # Some were killed before they told of a call, which is said.
+    assert {check.name for check in checks if not check.ok} == {"events"}
 
 
 # --- Hooks while takeback works -----------------------------------------------------------------

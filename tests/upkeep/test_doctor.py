@@ -209,3 +209,34 @@ def test_a_store_whose_files_are_folders(project: Project, store: Store) -> None
     checks = look(project)
     assert not of(checks, "records")[0].ok
     assert of(checks, "git")[0].ok
+
+
+def test_events_that_did_not_arrive_are_said(project: Project) -> None:
+    def tell(kind: str, **fields: object) -> None:
+        project.record(Event(kind, "lost", project.root, **fields))  # type: ignore[arg-type]
+
+    def turn(*events: str) -> list[Check]:
+        tell("begin")
+        for event in events:
+            tell(event, call="c", tool="edit", call_kind="edit", paths=(b"a.txt",))
+        tell("end")
+        return of(look(project), "events")
+
+    (check,) = turn("tool-begin", "tool-end")
+    assert check.ok
+    # An end that was broken off says why calls have none.
+    tell("begin")
+    tell("tool-begin", call="c", tool="edit", call_kind="edit", paths=(b"a.txt",))
+    tell("end", interrupted=True)
+    assert of(look(project), "events") == [check]
+    (check,) = turn("tool-begin")
+    number = project.sessions()[-1].turns[-1].n
+    assert not check.ok and f"in turn {number}:" in check.message
+    (check,) = turn("tool-end")
+    assert not check.ok and f"in turn {number}, {number + 1}:" in check.message
+    # A turn that begins with a call: its prompt did not arrive.
+    tell("tool-begin", call="d", tool="edit", call_kind="edit", paths=(b"a.txt",))
+    tell("tool-end", call="d", tool="edit", call_kind="edit", paths=(b"a.txt",))
+    tell("end")
+    (check,) = of(look(project), "events")
+    assert f"{number + 1}, {number + 2}:" in check.message
