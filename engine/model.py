@@ -155,6 +155,9 @@ class Turn:
         key: the agent's own id of the turn, "" where there is none.
         agent: who worked in it.
         left: an undo met it and left alone all that it met: undo goes on to older turns.
+        folder: where the agent was started, as its own files tell; b"" where they do not.
+        earlier: how many prompts of the conversation, as it stands, come before, as the agent's
+            own files tell; -1 where they do not.
     """
 
     id: str
@@ -182,6 +185,8 @@ class Turn:
     key: str = ""
     agent: str = ""
     left: bool = False
+    folder: bytes = b""
+    earlier: int = -1
 
     @property
     def calls(self) -> tuple[Call, ...]:

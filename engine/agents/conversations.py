@@ -223,7 +223,9 @@ def _calls(turn: TalkTurn) -> Iterator[TalkCall]:
 def _told(session: Session, talk: Talk, pairs: dict[str, int]) -> Session:
     """A recorded session with what no hook told."""
     turns = tuple(
-        _told_turn(turn, talk.turns[pairs[turn.id]]) if turn.id in pairs else turn
+        _told_turn(turn, talk, pairs[turn.id])
+        if turn.id in pairs
+        else replace(turn, folder=talk.folder)
         for turn in session.turns
     )
     first = session.turns[0].prompt.strip().split("\n")[0] if session.turns else ""
@@ -233,10 +235,19 @@ def _told(session: Session, talk: Talk, pairs: dict[str, int]) -> Session:
     return replace(session, title=title, turns=turns)
 
 
-def _told_turn(turn: Turn, told: TalkTurn) -> Turn:
+def _earlier(talk: Talk, at: int) -> int:
+    """How many prompts come before one, without those that the conversation went back from."""
+    return sum(not turn.rewound for turn in talk.turns[:at])
+
+
+def _told_turn(turn: Turn, talk: Talk, at: int) -> Turn:
+    told = talk.turns[at]
     return replace(
         turn,
         prompt=turn.prompt or told.prompt,
+        key=turn.key or told.key,
+        folder=talk.folder,
+        earlier=_earlier(talk, at),
         steps=_told_steps(turn.steps, told),
         notes=(*turn.notes, *_notes(told)),
     )
@@ -339,6 +350,8 @@ def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes) -> Turn:
         recorded=False,
         key=turn.key,
         agent=talk.agent,
+        folder=talk.folder,
+        earlier=_earlier(talk, at),
     )
 
 

@@ -113,6 +113,8 @@ def test_what_was_said_before_the_first_recorded_turn_is_past(
     assert [len(session.turns) for session in found.sessions] == [2]
     (before,) = found.past
     assert [t.prompt[:3] for t in before.turns] == ["[1]"] and not before.recorded
+    assert [t.earlier for t in (*before.turns, *found.sessions[0].turns)] == [0, 1, 2]
+    assert {t.folder for t in found.sessions[0].turns} == {os.fsencode(replay.root)}
 
 
 # --- Past -------------------------------------------------------------------------------------
@@ -135,6 +137,7 @@ def test_conversations_from_before_takeback(
         assert not session.recorded and session.turns
         for one in session.turns:
             assert (one.n, one.recorded, one.changes, one.complete) == (0, False, (), False)
+    assert [turn.earlier for turn in first.turns] == [0, 1, 1, 1, 2], "without what it left"
     edit = next(call for t in first.turns for call in t.calls if call.tool == "Edit")
     assert edit.paths == (b"src/app.py",)
     assert not os.path.exists(replay.data), "reading makes nothing"

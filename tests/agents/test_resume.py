@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback.engine.agents import hook, resume
+from takeback.engine.agents.programs import Programs
 from takeback.engine.model import Plan, Request, Turn
 from takeback.tui import resuming
 from tests.agents.test_claude import Replay, payloads
@@ -42,8 +43,25 @@ def test_claude_code() -> None:
 def test_agents_with_a_way(agent: str) -> None:
     way = resume.continue_from(turn_of(agent))
     if way is not None:
-        assert agent in way.command and "s1" in way.command and way.then and way.title
-        assert "pick" in way.then or "from" in way.then
+        assert agent in way.argv and "s1" in way.argv and way.title
+        assert way.exact or "pick" in way.then or "from" in way.then
+
+
+@pytest.mark.parametrize("session", ["", "-x", "--dangerous", "a\nb", "a\0"])
+def test_what_is_no_id_never_becomes_an_argument(session: str) -> None:
+    turn = replace(turn_of("claude"), session=session)
+    assert resume.continue_from(turn) is None
+    with pytest.raises(resume.CannotFork, match="cannot be asked"):
+        resume.fork(turn, Programs())
+
+
+def test_the_folder_is_said_where_it_is_another_one() -> None:
+    way = resume.continue_from(replace(turn_of("claude"), folder=b"/p/a b"), root=b"/p")
+    assert way is not None and way.folder == b"/p/a b"
+    assert way.command(b"/p") == "cd '/p/a b' && claude --resume s1"
+    assert way.command(b"/p/a b") == way.command() == "claude --resume s1"
+    way = resume.continue_from(turn_of("claude"), root=b"/p")
+    assert way is not None and way.command(b"/p") == "claude --resume s1"
 
 
 @pytest.mark.parametrize("agent", ["", "other", "../claude", "claude.setup"])
@@ -58,7 +76,7 @@ def turn_of(agent: str) -> Turn:
 
 def test_an_undo_of_the_newest_turn_shows_it(replay: Replay) -> None:
     way = resume.after(*planned(replay, Request("undo", turn="2", selection="all")))
-    assert way is not None and way.command == f"claude --resume {SESSION}"
+    assert way is not None and way.command() == f"claude --resume {SESSION}"
     assert way.prompt.startswith("[2]") and not way.running
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
-
-from takeback.engine.agents.resume import Way
+from takeback.engine.agents.resume import Point, Way
 
 
-def way(session: str) -> Way:
+def way(point: Point) -> Way:
     """See `takeback.engine.agents.resume`.
 
     `/rewind` goes back in the conversation; files are not its part here: takeback did them.
     """
-    command = f"claude --resume {shlex.quote(session)}"
-    return Way("Claude Code", command, "type /rewind, pick", ", and choose “Restore conversation”")
+    argv = ("claude", "--resume", point.session)
+    return Way(
+        "Claude Code",
+        argv,
+        point.folder,
+        "type /rewind, pick",
+        ", and choose “Restore conversation”",
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
-from takeback.engine.agents.resume import Way
+from takeback.engine.agents.resume import Point, Way
 
 
-def way(session: str) -> Way:
+def way(point: Point) -> Way:
     """See `takeback.engine.agents.resume`.
 
     Pressed twice, Esc goes back to a prompt before.
     """
-    command = f"codex resume {shlex.quote(session)}"
-    return Way("Codex", command, "press Esc twice and pick")
+    argv = ("codex", "resume", point.session)
+    return Way("Codex", argv, point.folder, "press Esc twice and pick")

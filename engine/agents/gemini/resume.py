@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-
-from takeback.engine.agents.resume import Way
+from takeback.engine.agents.resume import Point, Way
 
 
-def way(session: str) -> Way:
+def way(point: Point) -> Way:
     """See `takeback.engine.agents.resume`.
 
     `/rewind` goes back in the conversation; its restoring of files is not wanted here.
     """
-    command = f"gemini --resume {shlex.quote(session)}"
-    return Way("Gemini CLI", command, "type /rewind, pick", ", and choose “Rewind conversation”")
+    argv = ("gemini", "--resume", point.session)
+    return Way(
+        "Gemini CLI", argv, point.folder, "type /rewind, pick", ", and choose “Rewind conversation”"
+    )

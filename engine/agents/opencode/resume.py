@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-
-from takeback.engine.agents.resume import Way
+from takeback.engine.agents.resume import Point, Way
 
 
-def way(session: str) -> Way:
+def way(point: Point) -> Way:
     """See `takeback.engine.agents.resume`.
 
     A fork, not its undo: that would put whole files back. It lists the prompts, and begins before
     the one that is chosen.
     """
-    command = f"opencode --session {shlex.quote(session)}"
-    return Way("OpenCode", command, "type /fork, and pick")
+    argv = ("opencode", "--session", point.session)
+    return Way("OpenCode", argv, point.folder, "type /fork, and pick")

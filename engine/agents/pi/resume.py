@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
-from takeback.engine.agents.resume import Way
+from takeback.engine.agents.resume import Point, Way
 
 
-def way(session: str) -> Way:
+def way(point: Point) -> Way:
     """See `takeback.engine.agents.resume`.
 
     A session of pi is a tree: what is left stays in it as a branch.
     """
-    return Way("pi", f"pi --session {shlex.quote(session)}", "type /tree and pick")
+    argv = ("pi", "--session", point.session)
+    return Way("pi", argv, point.folder, "type /tree and pick")
