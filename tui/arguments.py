@@ -215,6 +215,16 @@ VERBS = (
             _PREVIEW,
             _YES,
             _RUNNING,
+            Option("--resume", "then go on in the conversation from before what was taken back"),
+        ),
+    ),
+    Verb(
+        "resume",
+        "go on in a conversation from before a turn; files stay as they are",
+        ("[TURN]",),
+        (
+            Option("--fork", "in a copy that the agent makes, where it can"),
+            Option("--print", "only show the command"),
         ),
     ),
     Verb(

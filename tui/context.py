@@ -34,6 +34,14 @@ def folder(args: Arguments) -> bytes:
     return os.path.normpath(os.path.join(here, given)) if given else here
 
 
+def current(root: bytes) -> bytes:
+    """The folder in which a command would be typed; the project's where there is none."""
+    try:
+        return os.getcwdb()
+    except OSError:
+        return root
+
+
 def data(args: Arguments) -> bytes:
     """The data folder of the options or the environment."""
     return paths.data_dir(args.value("--data-dir") or None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takeback.engine.model import (
     Call,
@@ -18,7 +18,11 @@ from takeback.engine.model import (
     Step,
     Turn,
 )
+from takeback.tui import resuming
 from takeback.tui.text import decode
+
+if TYPE_CHECKING:
+    from takeback.engine.agents.resume import Way
 
 Document = dict[str, Any]
 
@@ -166,8 +170,36 @@ def _with_reason(entries: Iterable[PlanEntry], action: str) -> list[Document]:
     ]
 
 
-def plan(item: Plan, outcome: Outcome | None = None, dry_run: bool = False) -> Document:
-    """What will happen, or did: the same document, told apart by ``operation``."""
+def way(item: Way | None, here: bytes) -> Document | None:
+    """How a conversation goes on; None where it does not.
+
+    Args:
+        here: the folder in which its command would be typed.
+    """
+    if item is None:
+        return None
+    return {
+        "agent": item.agent,
+        "argv": list(item.argv),
+        "folder": decode(item.folder),
+        "command": item.command(here),
+        "then": resuming.then(item),
+        "exact": item.exact,
+        "running": item.running,
+    }
+
+
+def plan(
+    item: Plan,
+    outcome: Outcome | None = None,
+    dry_run: bool = False,
+    goes_on: Document | None = None,
+) -> Document:
+    """What will happen, or did: the same document, told apart by ``operation``.
+
+    Args:
+        goes_on: how the conversation can go on from there, see `way`.
+    """
 
     def paths(action: str) -> list[str]:
         return [decode(entry.path) for entry in item.entries if entry.action == action]
@@ -197,6 +229,7 @@ def plan(item: Plan, outcome: Outcome | None = None, dry_run: bool = False) -> D
         "asks": list(item.asks),
         "effects": list(item.effects),
         "notes": list(outcome.notes) if outcome else [],
+        "resume": goes_on,
     }
 
 

@@ -22,6 +22,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("storage", "prune", "verify", "recover", "doctor"), "verbs_upkeep"),
     **dict.fromkeys(("install", "uninstall"), "verbs_agents"),
     "config": "verbs_setup",
+    "resume": "verbs_resume",
 }
 
 
@@ -152,18 +153,19 @@ def _found(
 
 
 def show(args: Arguments, out: Output) -> int:
-    from takeback.engine.agents import resume
     from takeback.engine.model import Turn
-    from takeback.tui import documents, present, resuming
+    from takeback.tui import documents, present, resuming, verbs_resume
 
-    found = _found(open_project(args, out), args)
+    project = open_project(args, out)
+    found = _found(project, args)
     if found is None:
         out.answer({"turn": None}, [present.NOTHING_RECORDED])
     else:
         lines = present.show_lines(*found)
         if isinstance(found[0], Turn):
-            way = resume.continue_from(found[0], found[0].state == "running")
-            lines += [f"  {line}" for line in [resuming.sentence(way)] if line]
+            way = verbs_resume.way_before(project, found[0], project.sessions())
+            said = resuming.sentence(way, context.current(project.root))
+            lines += [f"  {said}"] if said else []
         out.answer(documents.shown(*found), lines)
     return Exit.DONE
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from takeback.engine.agents import resume
 from takeback.engine.errors import Exit, ProjectChanged, UsageError
 from takeback.engine.model import OnConflict, Outcome, Request, Selection
-from takeback.tui import documents, present, resuming
+from takeback.tui import context, documents, present, resuming, verbs_resume
 from takeback.tui.verbs import open_project, project_paths
 
 if TYPE_CHECKING:
@@ -122,10 +121,13 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     plan = project.plan(request)
-    turns = [] if out.json else documents.turns_of(project.sessions(counts=True))
+    sessions = project.sessions(counts=not out.json)
+    turns = documents.turns_of(sessions)
+    here = context.current(project.root)
     asks = bool(plan.asks or plan.conflicts)
     if args.flag("--dry-run"):
-        out.answer(documents.plan(plan, dry_run=True), _shown(plan, turns))
+        way = documents.way(verbs_resume.way_after(project, plan, sessions), here)
+        out.answer(documents.plan(plan, dry_run=True, goes_on=way), _shown(plan, turns))
         return Exit.DECIDE if asks else Exit.DONE
     if plan.stopped:
         wider = _widened(plan, request, turns, out)
@@ -141,8 +143,17 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         return Exit.DECIDE
     plan, outcome = _settled(project, request, plan, args)
     lines = present.plan_lines(plan, turns, done=True) + present.outcome_lines(outcome, turns)
-    lines += [line for line in [resuming.sentence(resume.after(plan, turns))] if line]
-    out.answer(documents.plan(plan, outcome), lines)
+    found = verbs_resume.way_after(project, plan, sessions)
+    leads = args.flag("--resume") and bool(outcome.operation) and not plan.conflicts
+    leads = leads and found is not None and not found.running and verbs_resume.at_terminal(out)
+    said = "" if leads else resuming.sentence(found, here)
+    lines += [said] if said else []
+    out.answer(documents.plan(plan, outcome, goes_on=documents.way(found, here)), lines)
+    if leads and found is not None:
+        project.close()
+        verbs_resume.start(found, out)
+    if args.flag("--resume") and found is None:
+        out.note(f"takeback: {resuming.NO_WAY}")
     return Exit.DECIDE if plan.conflicts else Exit.DONE
 
 

@@ -112,6 +112,22 @@ def gather(
     return Conversations(tuple(joined), tuple(past), unread, failed)
 
 
+def told(session: Session, root: bytes, home: bytes) -> Session:
+    """One recorded session with what its agent's own files tell; as it is where they do not."""
+    for agent, reader in _readers():
+        if agent != session.agent:
+            continue
+        try:
+            found = [source for source in reader.find(root, home) if source.session == session.id]
+            talk = reader.read(found[0]) if found else None
+            if talk is not None:
+                return _told(session, talk, _pairs(session.turns, talk.turns))
+        except Exception:
+            # As in a look at all of them: files of others may hold anything.
+            return session
+    return session
+
+
 # --- Reading ----------------------------------------------------------------------------------
 
 

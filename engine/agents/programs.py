@@ -55,8 +55,8 @@ class Programs:
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(
-                argv, cwd=folder or None, stdin=pipe, stdout=pipe, stderr=pipe,
-                start_new_session=True,
+                argv, cwd=folder or None, env=environment(folder), stdin=pipe, stdout=pipe,
+                stderr=pipe, start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             raise CannotFork(*cannot_start(argv, folder, error)) from error
@@ -64,6 +64,11 @@ class Programs:
             yield process
         finally:
             _end(process)
+
+
+def environment(folder: bytes) -> dict[str, str]:
+    """Our own environment for a program in a folder: some ask PWD where they are."""
+    return {**os.environ, **({"PWD": os.fsdecode(folder)} if folder else {})}
 
 
 def cannot_start(argv: Sequence[str], folder: bytes, error: Exception) -> tuple[str, str]:

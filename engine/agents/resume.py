@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from takeback.engine.agents import hook
 from takeback.engine.errors import TakebackError
+from takeback.engine.model import Plan
 
 if TYPE_CHECKING:
     from takeback.engine.agents.programs import Programs
-    from takeback.engine.model import Plan, Turn
+    from takeback.engine.model import Operation, Turn
 
 
 class CannotFork(TakebackError):
@@ -187,19 +188,21 @@ def after(plan: Plan, turns: Iterable[Turn], root: bytes = b"", home: bytes = b"
     return continue_from(*found, root, home) if found is not None else None
 
 
-def turn_after(plan: Plan, turns: Iterable[Turn]) -> tuple[Turn, bool] | None:
+def turn_after(done: Plan | Operation, turns: Iterable[Turn]) -> tuple[Turn, bool] | None:
     """The turn before which a conversation can go on after an undo, and whether its session runs.
 
     None unless the undo took back the end of a conversation.
 
     Args:
+        done: the undo, before or after it was carried out.
         turns: all turns, as they were before or after the undo.
     """
-    if plan.kind != "undo" or plan.reverses or plan.stopped or plan.chosen:
+    stopped = isinstance(done, Plan) and done.stopped
+    if done.kind != "undo" or done.reverses or stopped or done.chosen:
         return None
-    taken = {turn for turn, _ in plan.takes}
+    taken = {turn for turn, _ in done.takes}
     known = list(turns)
-    targets = [turn for turn in known if turn.id in plan.targets]
+    targets = [turn for turn in known if turn.id in done.targets]
     if len({turn.session for turn in targets}) != 1:
         return None
     if any(turn.id not in taken and turn.changes for turn in targets):
