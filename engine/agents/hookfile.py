@@ -29,6 +29,7 @@ class Hooks:
         timeout: in the agent's own unit.
         file: the settings file of a level, from the project's root and the home folder.
         shorter: events for which the agent allows less time, each with that.
+        comments: the agent reads its settings with comments in them.
     """
 
     agent: str
@@ -37,6 +38,7 @@ class Hooks:
     timeout: int
     file: Callable[[Level, bytes, bytes], bytes]
     shorter: Mapping[str, int] = field(default_factory=dict)
+    comments: bool = False
 
     def group(self, event: str, command: str) -> dict[str, Any]:
         """An entry of an event's array."""
@@ -61,16 +63,20 @@ class HookFile:
         UsageError: it cannot be changed without risk to what is the user's.
     """
 
-    def __init__(self, path: bytes, data: bytes, agent: str) -> None:
+    def __init__(self, path: bytes, data: bytes, hooks: Hooks) -> None:
         self._path = path
-        self._agent = agent
+        self._agent = hooks.agent
         try:
             text = data.decode("utf-8")
             self.mark = "\ufeff" if text.startswith("\ufeff") else ""
             self.text = text[len(self.mark) :]
-            self.root = jsontext.parse(self.text)
+        except ValueError as error:
+            raise self._refused(f"is no text: {error}") from error
+        try:
+            self.root = jsontext.parse(self.text, hooks.comments)
         except (ValueError, RecursionError) as error:
-            raise self._refused(f"is not valid JSON: {error}") from error
+            why = _unread(self.text, hooks)
+            raise self._refused(why or f"is not valid JSON: {error}") from error
         if self.root.kind != "object":
             raise self._refused("is no JSON object")
         self.hooks = self._only(self.root, "hooks", "object")
@@ -109,9 +115,24 @@ class HookFile:
                             yield OurHook(entry.key or "", trail, commands[-1])
 
 
+def _unread(text: str, hooks: Hooks) -> str:
+    """What a file that is no JSON has of JSON's looser forms, which its agent does not read."""
+    for comments, commas in ((True, False), (False, True), (True, True)):
+        try:
+            jsontext.parse(jsontext.strict(text, comments, commas))
+        except (ValueError, RecursionError):
+            continue
+        found = [
+            comments and not hooks.comments and "comments",
+            commas and "a comma behind the last of several values",
+        ]
+        has = " and ".join(word for word in found if word)
+        return f"has {has}, so that {hooks.title} does not read the file"
+    return ""
+
+
 def _installed(path: bytes, data: bytes, hooks: Hooks, command: str) -> bytes:
-    agent = hooks.agent
-    file = _renewed(path, HookFile(path, data, agent), hooks, command)
+    file = _renewed(path, HookFile(path, data, hooks), hooks, command)
     style = jsontext.style_of(file.text, file.root)
     present = {ours.event for ours in file.ours()}
     for event in hooks.events:
@@ -125,7 +146,7 @@ def _installed(path: bytes, data: bytes, hooks: Hooks, command: str) -> bytes:
             text = jsontext.put(file.text, file.hooks, event, [group], style)
         else:
             text = jsontext.put(file.text, file.root, "hooks", {event: [group]}, style)
-        file = HookFile(path, (file.mark + text).encode(), agent)
+        file = HookFile(path, (file.mark + text).encode(), hooks)
     return (file.mark + file.text).encode()
 
 
@@ -136,13 +157,13 @@ def _renewed(path: bytes, file: HookFile, hooks: Hooks, command: str) -> HookFil
     for ours in file.ours():
         if ours.event in seen or ours.event not in hooks.events:
             rest = _without(file, ours)
-            return _renewed(path, HookFile(path, rest or b"{}", hooks.agent), hooks, command)
+            return _renewed(path, HookFile(path, rest or b"{}", hooks), hooks, command)
         seen.add(ours.event)
     text = file.text
     for ours in reversed(list(file.ours())):
         if ours.command.value != command:
             text = text[: ours.command.start] + literal(command) + text[ours.command.end :]
-    return HookFile(path, (file.mark + text).encode(), hooks.agent)
+    return HookFile(path, (file.mark + text).encode(), hooks)
 
 
 def _without(file: HookFile, ours: OurHook) -> bytes | None:
@@ -150,7 +171,8 @@ def _without(file: HookFile, ours: OurHook) -> bytes | None:
     left.
 
     A container that was empty before stays, empty, as long as our group is laid out as we wrote it;
-    where a program has written the file anew, what it was like before cannot be told.
+    where a program has written the file anew, what it was like before cannot be told. Nor is one
+    emptied in which there are comments.
     """
     (hooks, hook_at), (groups, group_at), (events, event_at) = reversed(ours.trail)
     if len(hooks.items) > 1:
@@ -158,24 +180,28 @@ def _without(file: HookFile, ours: OurHook) -> bytes | None:
     as_written = not jsontext.began_empty(groups.items[group_at].value)
     top = next(at for at, item in enumerate(file.root.items) if item.value is events)
     for node, at in ((groups, group_at), (events, event_at), (file.root, top)):
-        if len(node.items) > 1 or (as_written and jsontext.began_empty(node)):
+        was_empty = as_written and jsontext.began_empty(node)
+        if len(node.items) > 1 or was_empty or jsontext.says_more(file.text, node, at):
             return (file.mark + jsontext.take(file.text, node, at)).encode()
+    around = file.text[: file.root.start], file.text[file.root.end :]
+    if any(map(jsontext.has_comments, around)):
+        return (file.mark + "{}".join(around)).encode()
     return None
 
 
-def _has_ours(path: bytes, data: bytes | None, agent: str) -> bool:
+def _has_ours(path: bytes, data: bytes | None, hooks: Hooks) -> bool:
     if data is None or not data.strip():
         return False
-    return any(True for _ in HookFile(path, data, agent).ours())
+    return any(True for _ in HookFile(path, data, hooks).ours())
 
 
-def _check(path: bytes, before: bytes, after: bytes | None, agent: str) -> None:
+def _check(path: bytes, before: bytes, after: bytes | None, hooks: Hooks) -> None:
     """Make sure that an edit touches nothing but our hooks.
 
     Raises:
         UsageError: it would.
     """
-    if _rest(before, agent) != _rest(after or b"{}", agent):
+    if _rest(before, hooks) != _rest(after or b"{}", hooks):
         raise UsageError(
             f"The settings file {os.fsdecode(path)!r} cannot be changed without touching the rest "
             f"of it. {NOTHING}",
@@ -183,12 +209,12 @@ def _check(path: bytes, before: bytes, after: bytes | None, agent: str) -> None:
         )
 
 
-def _rest(data: bytes, agent: str) -> Any:
+def _rest(data: bytes, hooks: Hooks) -> Any:
     """All that is not ours, without containers that are empty."""
 
     def pruned(value: Any) -> Any:
         if isinstance(value, dict):
-            if is_ours(value.get("command"), agent):
+            if is_ours(value.get("command"), hooks.agent):
                 return None
             found = {key: pruned(item) for key, item in value.items()}
             kept = {key: item for key, item in found.items() if item not in (None, {}, [])}
@@ -197,7 +223,8 @@ def _rest(data: bytes, agent: str) -> Any:
             return [item for item in map(pruned, value) if item not in (None, {}, [])]
         return value
 
-    return pruned(json.loads(data.decode("utf-8-sig")))
+    text = data.decode("utf-8-sig")
+    return pruned(json.loads(jsontext.strict(text) if hooks.comments else text))
 
 
 # --- Plans ------------------------------------------------------------------------------------
@@ -225,7 +252,7 @@ def plan_install(
                 f"{os.fsdecode(path)!r} is the file of all your projects. {NOTHING}",
                 "Leave --project out.",
             )
-    elif _has_ours(other, read_file(other), agent):
+    elif _has_ours(other, read_file(other), hooks):
         shown = os.fsdecode(other)
         raise UsageError(
             f"{agent} is already connected, in {shown!r}; at two levels, every event would be "
@@ -239,7 +266,7 @@ def plan_install(
         text = jsontext.Style("  ", "\n").written({"hooks": found}, "") + "\n"
         return FileEdit(path, before, text.encode(), level)
     after = _installed(path, before, hooks, command)
-    _check(path, before, after, agent)
+    _check(path, before, after, hooks)
     return FileEdit(path, before, after, level)
 
 
@@ -249,7 +276,6 @@ def plan_uninstall(hooks: Hooks, root: bytes, home: bytes) -> tuple[FileEdit, ..
     Raises:
         UsageError: a settings file cannot be changed safely.
     """
-    agent = hooks.agent
     edits: list[FileEdit] = []
     levels: tuple[Level, ...] = ("user", "project")
     for level in levels:
@@ -257,17 +283,17 @@ def plan_uninstall(hooks: Hooks, root: bytes, home: bytes) -> tuple[FileEdit, ..
         if any(os.path.realpath(edit.path) == os.path.realpath(path) for edit in edits):
             continue
         before = read_file(path)
-        if before is None or not _has_ours(path, before, agent):
+        if before is None or not _has_ours(path, before, hooks):
             continue
         after: bytes | None = before
         while after is not None:
-            file = HookFile(path, after, agent)
+            file = HookFile(path, after, hooks)
             ours = next(file.ours(), None)
             if ours is None:
                 break
             after = _without(file, ours)
         if after is None and os.path.islink(path):
             after = b"{}\n"
-        _check(path, before, after, agent)
+        _check(path, before, after, hooks)
         edits.append(FileEdit(path, before, after, level))
     return tuple(edits)

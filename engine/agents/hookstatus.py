@@ -29,7 +29,7 @@ def status(hooks: Hooks, root: bytes, home: bytes) -> list[Check]:
             data = read_file(path)
             if data is None or not data.strip():
                 continue
-            file = HookFile(path, data, agent)
+            file = HookFile(path, data, hooks)
         except UsageError as error:
             checks.append(
                 (agent, False, error.message.replace(" Nothing was changed.", ""), error.hint)
@@ -67,7 +67,7 @@ def levels(hooks: Hooks, root: bytes, home: bytes) -> list[Level]:
         path = hooks.file(level, root, home)
         try:
             data = read_file(path)
-            ours = bool(data and data.strip() and any(HookFile(path, data, hooks.agent).ours()))
+            ours = bool(data and data.strip() and any(HookFile(path, data, hooks).ours()))
         except UsageError:
             continue
         if ours:

@@ -3,6 +3,8 @@
 A small parser that keeps where every value stands. Items are put in and taken out so that taking
 out undoes putting in exactly: what is put into an empty container follows its bracket at once, in
 a container made by us it never does, so the two can be told apart later.
+
+Comments, where a program takes them in its JSON, are blanks to the parser and stay where they are.
 """
 
 from __future__ import annotations
@@ -15,6 +17,11 @@ from typing import Any
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
+_COMMENT = re.compile(r"//[^\n]*?(?=\r?\n|\Z)|/\*.*?\*/", re.DOTALL)
+_STRING_OR_COMMENT = re.compile(rf'"(?:\\.|[^"\\])*"|{_COMMENT.pattern}', re.DOTALL)
+_STRING_OR_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
+_ON_THE_LINE = re.compile(r"(?:[ \t]*(?:/\*(?:(?!\*/)[^\n])*\*/|//[^\n]*?(?=\r?\n|\Z)))+")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 _DEEPEST = 200
 
 
@@ -42,12 +49,33 @@ class Node:
         return [item.value for item in self.items if item.key == key]
 
 
-def parse(text: str) -> Node:
+def strict(text: str, comments: bool = True, commas: bool = False) -> str:
+    """The text with blanks for comments, or for commas behind the last item of a container."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] == '"' else " " * len(found[0])
+
+    if comments:
+        text = _STRING_OR_COMMENT.sub(blank, text)
+    return _STRING_OR_COMMA.sub(blank, text) if commas else text
+
+
+def has_comments(text: str) -> bool:
+    """Whether a JSON text, or a part of one between values, has comments."""
+    return strict(text) != text
+
+
+def parse(text: str, comments: bool = False) -> Node:
     """The whole text as one value.
+
+    Args:
+        comments: they may be there.
 
     Raises:
         ValueError: it is not JSON, or nested too deeply.
     """
+    if comments:
+        text = strict(text)
     json.loads(text)  # Says exactly what is wrong; from here on the text is known to be JSON.
     node, at = _value(text, _skip(text, 0), 0)
     if _skip(text, at) != len(text):
@@ -128,37 +156,69 @@ def style_of(text: str, root: Node) -> Style:
     before = text[root.start + 1 : root.items[0].start]
     if "\n" not in before:
         return Style("", newline)
-    return Style(before.rpartition("\n")[2] or "  ", newline)
+    return Style(_indent(before.rpartition("\n")[2]) or "  ", newline)
+
+
+def _indent(line: str) -> str:
+    """What a line begins with."""
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def put(text: str, node: Node, key: str | None, value: Any, style: Style) -> str:
     """Put a member (or, without a key, an element) at the end of a container."""
     name = f"{json.dumps(key)}: " if key is not None else ""
-    line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
-    before = line[: len(line) - len(line.lstrip(" \t"))]
+    before = _indent(text[text.rfind("\n", 0, node.start) + 1 : node.start])
     if not node.items:
         new = name + style.written(value, before)
         return text[: node.start + 1] + new + text[node.start + 1 :]
     end = node.items[-1].value.end
     gap = text[node.start + 1 : node.items[0].start]
-    if "\n" in gap:
-        before = gap.rpartition("\n")[2]
-        return (
-            f"{text[:end]},{style.newline}{before}{name}{style.written(value, before)}{text[end:]}"
-        )
-    return f"{text[:end]}, {name}{Style('', style.newline).written(value, '')}{text[end:]}"
+    if "\n" not in gap:
+        return f"{text[:end]}, {name}{Style('', style.newline).written(value, '')}{text[end:]}"
+    before = _indent(gap.rpartition("\n")[2])
+    # What is said of the last item beside it stays there.
+    said = _ON_THE_LINE.match(text, end)
+    line = said.end() if said else end
+    new = f"{style.newline}{before}{name}{style.written(value, before)}"
+    return f"{text[:end]},{text[end:line]}{new}{text[line:]}"
 
 
 def take(text: str, node: Node, at: int) -> str:
-    """Take one item out of a container. Every place in the text behind it moves."""
+    """Take one item out of a container; comments around it stay. Every place behind it moves."""
     items = node.items
+    rest = text[items[at].value.end :]
     if at > 0:
-        return text[: items[at - 1].value.end] + text[items[at].value.end :]
+        start = items[at - 1].value.end
+        return text[:start] + _kept(_without_comma(text[start : items[at].start]), rest) + rest
+    start = items[0].start
     if len(items) > 1:
-        return text[: items[0].start] + text[items[1].start :]
-    return text[: node.start + 1] + text[items[0].value.end :]
+        gap = _without_comma(text[items[0].value.end : items[1].start])
+        return text[:start] + (gap.lstrip() if has_comments(gap) else "") + text[items[1].start :]
+    return text[: node.start + 1] + _kept(text[node.start + 1 : start], rest) + rest
+
+
+def _without_comma(gap: str) -> str:
+    """What stands between two items, without the comma."""
+    at = strict(gap).index(",")
+    return gap[:at] + gap[at + 1 :]
+
+
+def _kept(gap: str, rest: str) -> str:
+    """What stays of what stands before an item that is taken out: the comments."""
+    found = list(_COMMENT.finditer(gap))
+    if not found:
+        return ""
+    # What follows a comment up to the line's end must not come onto its line.
+    swallows = found[-1][0].startswith("//") and not _REST_OF_LINE.match(rest)
+    return gap if swallows else gap[: found[-1].end()]
 
 
 def began_empty(node: Node) -> bool:
     """Whether a container was there, and empty, before its first item was put in."""
     return bool(node.items) and node.items[0].start == node.start + 1
+
+
+def says_more(text: str, node: Node, at: int) -> bool:
+    """Whether comments stand in a container besides what one of its items holds."""
+    item = node.items[at]
+    return has_comments(text[node.start + 1 : item.start] + text[item.value.end : node.end - 1])

@@ -459,10 +459,10 @@ def test_any_file_in_and_out(text: str) -> None:
     after = hookfile._installed(path, data, HOOKS, install.hook_command("claude"))
     assert hookfile._installed(path, after, HOOKS, install.hook_command("claude")) == after
     assert all(len(found) == 1 for found in ours_of(after).values() if found)
-    hookfile._check(path, data, after, "claude")
+    hookfile._check(path, data, after, HOOKS)
     rest: bytes | None = after
     while rest is not None:
-        file = hookfile.HookFile(path, rest, "claude")
+        file = hookfile.HookFile(path, rest, HOOKS)
         ours = next(file.ours(), None)
         if ours is None:
             break

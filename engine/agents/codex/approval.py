@@ -58,7 +58,7 @@ def _ours(hooks: Hooks, path: bytes) -> Iterator[tuple[str, str, dict[str, Any]]
     """Our hooks in a file: where each stands, in Codex's words, its event, and its group."""
     try:
         data = read_file(path)
-        file = HookFile(path, data, hooks.agent) if data and data.strip() else None
+        file = HookFile(path, data, hooks) if data and data.strip() else None
     except UsageError:
         # The check of the file itself says so.
         return

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from takeback.engine.agents import hookfile, hookstatus
+from takeback.engine.agents import hookfile, hookstatus, jsontext
 from takeback.engine.agents.command import is_ours
 from takeback.engine.agents.files import Check, FileEdit, Level, read_file
 from takeback.engine.agents.gemini import commands
@@ -55,6 +55,7 @@ HOOKS = Hooks(
     },
     _TIMEOUT_MS,
     settings_file,
+    comments=True,
 )
 
 
@@ -95,7 +96,8 @@ def status(root: bytes, home: bytes) -> list[Check]:
 def _switched_off(path: bytes) -> str:
     """The setting of a file by which Gemini CLI leaves our hooks out, where they are in use."""
     try:
-        found = json.loads(read_file(path) or b"{}")
+        text = (read_file(path) or b"{}").decode("utf-8-sig")
+        found = json.loads(jsontext.strict(text))
     except (UsageError, ValueError, RecursionError):
         return ""
     settings = _map(_map(found).get("hooksConfig"))
