@@ -1,13 +1,14 @@
-"""How agents are connected: for `doctor` and the app. Reads only."""
+"""How agents are connected, and whether their files can be read: for `doctor`. Reads only."""
 
 from __future__ import annotations
 
-from takeback.engine.agents import install
+from takeback.engine.agents import install, readable
 from takeback.engine.agents.files import Check
 
 __all__ = ["Check", "status"]
 
 
 def status(root: bytes, home: bytes) -> list[Check]:
-    """How each agent that takeback can be connected to is connected."""
-    return [check for agent in install.AGENTS for check in install.setup(agent).status(root, home)]
+    """How each agent is connected, and what of its conversations cannot be read."""
+    found = [check for agent in install.AGENTS for check in install.setup(agent).status(root, home)]
+    return found + readable.status(root, home)

@@ -114,7 +114,7 @@ def gather(
 
 def told(session: Session, root: bytes, home: bytes) -> Session:
     """One recorded session with what its agent's own files tell; as it is where they do not."""
-    for agent, reader in _readers():
+    for agent, reader in readers():
         if agent != session.agent:
             continue
         try:
@@ -131,7 +131,8 @@ def told(session: Session, root: bytes, home: bytes) -> Session:
 # --- Reading ----------------------------------------------------------------------------------
 
 
-def _readers() -> Iterator[tuple[str, Reader]]:
+def readers() -> Iterator[tuple[str, Reader]]:
+    """Each agent that has conversations, and what reads them."""
     for agent in hook.AGENTS:
         name = f"takeback.engine.agents.{agent}.conversation"
         try:
@@ -148,7 +149,7 @@ def _read_all(
     recorded = {(session.agent, session.id) for session in sessions}
     found: list[tuple[Reader, Source]] = []
     failed: dict[str, None] = {}
-    for agent, reader in _readers():
+    for agent, reader in readers():
         try:
             found += [(reader, source) for source in reader.find(root, home)]
         except Exception:

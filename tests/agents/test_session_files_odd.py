@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from takeback.engine.agents import conversations
+from takeback.engine.agents import conversations, readable
 from takeback.engine.agents.claude import conversation
 from tests.agents.players import AGENTS, Stage
 
@@ -222,3 +222,63 @@ def test_words_that_are_no_text_and_folders_that_are_no_paths(stage: Stage) -> N
     rows.insert(0, {"type": "mode", "cwd": str(stage.root)})
     plain.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
     assert stage.project().conversations().failed == ()
+
+
+def spoiled(stage: Stage) -> dict[str, tuple[bool, str]]:
+    home = os.fsencode(stage.home)
+    return {
+        name: (ok, text)
+        for name, ok, text, _ in readable.status(os.fsencode(os.path.realpath(stage.root)), home)
+    }
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_doctor_names_files_that_can_be_read_only_in_part(stage: Stage, agent: str) -> None:
+    put_files(agent, stage)
+    assert spoiled(stage) == {}
+    if agent == "opencode":
+        path = stage.home / ".local/share/opencode/opencode.db"
+        path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    else:
+        path = Path(conversations_of(stage, agent)[0])
+        whole = path.read_bytes()
+        path.write_bytes(whole + b'{"type": "being written')
+        assert spoiled(stage) == {}, "a line that is just written is no trouble"
+        path.write_bytes(whole + b"\0\0\0\n[1]\n")
+    (name,) = found = spoiled(stage)
+    ok, text = found[name]
+    assert name == agent and not ok
+    assert str(path) in text
+    assert agent == "opencode" or "2 lines of" in text
+
+
+def conversations_of(stage: Stage, agent: str) -> list[str]:
+    readers = dict(conversations.readers())
+    found = readers[agent].find(os.fsencode(os.path.realpath(stage.root)), os.fsencode(stage.home))
+    return [source.place for source in found if source.place.endswith(".jsonl")]
+
+
+def test_doctor_names_files_that_may_not_be_read(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_files("pi", stage)
+    path = conversations_of(stage, "pi")[0]
+    real = os.open
+
+    def refuse(name: str, *rest: int, **more: int) -> int:
+        if name == path:
+            raise PermissionError(13, "Permission denied", name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert "Permission denied" in spoiled(stage)["pi"][1]
+
+
+def test_doctor_goes_on_where_an_agents_reader_fails(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(root: bytes, home: bytes) -> list[Any]:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(conversation, "find", fail)
+    assert "cannot be looked for (RuntimeError)" in spoiled(stage)["claude"][1]
