@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from takeback.engine.config import config_dir
-from takeback.engine.model import Request
+from takeback.engine.model import Request, Turn
 from takeback.tui import glyphs, keymap, keys, reading, screens, theming
 from takeback.tui import terminal as terminals
 from takeback.tui.diff_layout import View
@@ -266,12 +266,16 @@ class TakebackApp(App[None]):
     def action_redo(self) -> None:
         self.open_plan(Request("redo"))
 
-    def open_plan(self, request: Request) -> None:
-        """Show the plan of a request, unless one is shown already."""
+    def open_plan(self, request: Request, leads: Turn | None = None) -> None:
+        """Show the plan of a request, unless one is shown already.
+
+        Args:
+            leads: afterwards the conversation goes on from before this turn.
+        """
         from takeback.tui.screens.undo import UndoScreen
 
         if not any(isinstance(screen, UndoScreen) for screen in self.screen_stack):
-            self.push_screen(UndoScreen(request))
+            self.push_screen(UndoScreen(request, leads))
 
     def close_panel(self, *sentences: str) -> None:
         """Close the panel without a plan and say why."""
@@ -280,14 +284,26 @@ class TakebackApp(App[None]):
 
     def done(self, result: Result) -> None:
         """Close the panel after its plan was carried out, and read the timeline again."""
-        from takeback.tui import result_rows
+        from takeback.tui import going_on, result_rows
 
         self.close_panels()
-        self.result = result
+        self.result = result = going_on.told(self, result)
         self.say(f"{self.glyphs.done} {result_rows.sentence(result)}")
         self.load()
         if result.opens:
             self.action_result()
+        if result.leads is not None and result.outcome.operation:
+            going_on.open_for(self, result.leads, undone=True)
+
+    def action_resume(self) -> None:
+        """Show how the conversation can go on from where the last undo led."""
+        from takeback.tui import going_on
+        from takeback.tui.screens.resume import ResumeScreen
+
+        if self.held:
+            self.say_held()
+        elif not isinstance(self.screen, ResumeScreen):
+            going_on.open_last(self)
 
     def action_result(self) -> None:
         """Show what the last operation did."""

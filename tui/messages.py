@@ -16,6 +16,7 @@ from takeback.tui.follow import Stamp
 from takeback.tui.watching import Stamps
 
 if TYPE_CHECKING:
+    from takeback.engine.agents.resume import Way
     from takeback.engine.project import Project
 
 
@@ -50,6 +51,14 @@ class Said(Message):
 
     text: str
     warning: bool = False
+
+
+@dataclass
+class Copied(Message):
+    """An agent made a copy of a conversation, or none."""
+
+    way: Way | None
+    error: TakebackError | None = None
 
 
 @dataclass

@@ -11,7 +11,7 @@ from takeback.tui.text import counted, first_line, safe
 
 if TYPE_CHECKING:
     from takeback.engine.agents.conversations import Conversations
-    from takeback.engine.model import Session
+    from takeback.engine.model import Session, Turn
 
 BEFORE = "before takeback"
 NOTHING = "Before takeback: nothing to take back."
@@ -29,6 +29,11 @@ def named(session: Session) -> Session:
     return replace(
         session, id=name, turns=tuple(replace(turn, session=name) for turn in session.turns)
     )
+
+
+def plain(turn: Turn) -> Turn:
+    """A turn of a conversation under the name that its agent knows."""
+    return replace(turn, session=turn.session.removeprefix(f"past:{turn.agent}:"))
 
 
 def session_lines(found: Conversations) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from takeback.engine.agents import resume
+from takeback.engine.agents.resume import Way
 from takeback.engine.model import Outcome, PlanEntry, Turn
 from takeback.tui import keys, present, resuming
 from takeback.tui.glyphs import Glyphs
@@ -14,6 +15,8 @@ from takeback.tui.text import counted, first_line, safe
 from takeback.tui.widgets.row_list import Role, Row, Span
 
 _UNKNOWN = "unknown origin"
+WAY = "way"
+"""The row that leads to the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Result:
         unticked: files of the target that the user left out.
         git: the project has a git.
         too_late: the user wanted to cancel it when it had begun to write.
+        leads: the user wants to go on in the conversation from before this turn.
+        root: the project's folder.
     """
 
     outcome: Outcome
@@ -32,6 +37,8 @@ class Result:
     unticked: tuple[bytes, ...] = ()
     git: bool = False
     too_late: bool = False
+    leads: Turn | None = None
+    root: bytes = b""
 
     @property
     def kept(self) -> list[PlanEntry]:
@@ -86,7 +93,15 @@ def sentence(result: Result) -> str:
     said += [safe(note) for note in result.outcome.notes]
     if result.outcome.operation:
         said.append(f"{regret(result)}.")
+        found = way(result)
+        if found is not None and not found.running:
+            said.append(keys.words("{common.resume} goes on in the conversation."))
     return " ".join(said)
+
+
+def way(result: Result) -> Way | None:
+    """How the conversation can go on from there."""
+    return resume.after(result.outcome.plan, result.turns, result.root)
 
 
 def regret(result: Result) -> str:
@@ -123,7 +138,9 @@ def rows(result: Result, glyphs: Glyphs) -> list[Row]:
     out += _lines("effects", [EFFECTS, *effects] if effects else [], "warning")
     notes = [safe(note) for note in result.outcome.notes]
     out += _lines("notes", ["Notes", *notes] if notes else [], "title")
-    return out + _lines("regret", _ways_back(result), "title")
+    out += _lines("regret", _ways_back(result), "title")
+    said = resuming.sentence(way(result), result.root)
+    return out + ([Row(WAY, (Span(said),), indent=2)] if said else [])
 
 
 def _ways_back(result: Result) -> list[str]:
@@ -138,8 +155,6 @@ def _ways_back(result: Result) -> list[str]:
         f"{regret(result)}.",
         f"On the command line: takeback {f'redo {name}' if undo else 'undo'}",
     ]
-    way = resuming.sentence(resume.after(outcome.plan, result.turns))
-    lines += [way] if way else []
     if result.git:
         lines.append("Git HEAD, index and branches were not touched: git diff shows the files.")
     return lines

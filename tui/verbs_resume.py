@@ -18,7 +18,7 @@ from takeback.tui.verbs import open_project
 
 if TYPE_CHECKING:
     from takeback.engine.agents.resume import Way
-    from takeback.engine.model import Operation, Plan, Session
+    from takeback.engine.model import Plan, Session
     from takeback.engine.project import Project
     from takeback.tui.arguments import Arguments
     from takeback.tui.output import Output
@@ -60,7 +60,7 @@ def _turn(project: Project, args: Arguments, sessions: Sequence[Session]) -> Tur
         if not turns:
             raise NothingToDo(present.NOTHING_RECORDED)
         newest = max(turns, key=lambda turn: turn.seq)
-        return _undone(project.operations(), turns, newest) or newest
+        return resumes.undone_to(project.operations(), turns) or newest
     name = args.places[0]
     try:
         found = project.find(name)
@@ -75,15 +75,6 @@ def _turn(project: Project, args: Arguments, sessions: Sequence[Session]) -> Tur
             f"{name!r} is no turn. Nothing was started.", "'takeback log' lists the turns."
         )
     return found
-
-
-def _undone(operations: Sequence[Operation], turns: Sequence[Turn], newest: Turn) -> Turn | None:
-    """The turn before which files stand since the last operation, if that was an undo."""
-    last = operations[-1] if operations else None
-    if last is None or last.state != "done" or last.seq < newest.seq:
-        return None
-    found = resumes.turn_after(last, turns)
-    return found[0] if found is not None else None
 
 
 # --- Which way --------------------------------------------------------------------------------

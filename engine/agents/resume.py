@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -186,6 +186,15 @@ def after(plan: Plan, turns: Iterable[Turn], root: bytes = b"", home: bytes = b"
     """How to go on from where an undo led, see `turn_after`."""
     found = turn_after(plan, turns)
     return continue_from(*found, root, home) if found is not None else None
+
+
+def undone_to(operations: Sequence[Operation], turns: Sequence[Turn]) -> Turn | None:
+    """The turn before which the files stand, if an undo was the last thing that happened."""
+    last = operations[-1] if operations else None
+    if last is None or last.state != "done" or any(turn.seq > last.seq for turn in turns):
+        return None
+    found = turn_after(last, turns)
+    return found[0] if found is not None else None
 
 
 def turn_after(done: Plan | Operation, turns: Iterable[Turn]) -> tuple[Turn, bool] | None:

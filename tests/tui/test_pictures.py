@@ -36,6 +36,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "themes": ("ctrl+x", "t", "=high-contrast"),
     "filter": ("slash", *"swiss"),
     "marks": ("space", "J", "space"),
+    "resume": ("c", "=The command"),
 }
 MAIN = ("timeline", "sessions", "undo")
 THEMES = ("takeback-light", "takeback-ansi", "high-contrast")

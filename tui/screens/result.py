@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from takeback.tui import result_rows
+from takeback.tui import going_on, result_rows
 from takeback.tui.result_rows import Result
 from takeback.tui.screens.base import STATUS, BaseScreen
 from takeback.tui.widgets.lines import KeyLine, TextLine
@@ -45,5 +45,13 @@ class ResultScreen(BaseScreen):
             self.app.copy_to_clipboard(operation)
             self.say(f"Copied {operation}.")
 
+    def action_resume(self) -> None:
+        """Go on in the conversation from where this led."""
+        going_on.after(self.takeback, self._tb_result)
+
     def action_close(self) -> None:
-        self.app.pop_screen()
+        row = self.query_one("#rows", RowList).current
+        if row is not None and row.key == result_rows.WAY:
+            self.action_resume()
+        else:
+            self.app.pop_screen()

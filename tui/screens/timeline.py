@@ -13,7 +13,7 @@ from textual.message import Message
 
 from takeback.engine.model import Change, Part, Turn
 from takeback.engine.timeline.later import later_edits
-from takeback.tui import diffs, keys, marks, past, timeline_shown, timeline_words
+from takeback.tui import diffs, going_on, keys, marks, past, timeline_shown, timeline_words
 from takeback.tui.failures import sentence
 from takeback.tui.messages import Diffed, Record
 from takeback.tui.present import NOTHING_RECORDED
@@ -490,6 +490,11 @@ class TimelineScreen(MainScreen):
             self.takeback.open_plan(request)
         else:
             self.say(f"Nothing of turn {entry.turn.n} was taken back, so nothing can be put back.")
+
+    def action_resume_here(self) -> None:
+        entry = self.current
+        if entry is not None and entry.turn is not None:
+            going_on.open_for(self.takeback, entry.turn)
 
     def action_diff(self) -> None:
         entry = self.current

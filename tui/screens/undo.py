@@ -15,10 +15,11 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from takeback.engine.agents import resume
 from takeback.engine.errors import ProjectChanged, SessionRunning, TakebackError
 from takeback.engine.model import Change, Plan, Request, Turn
 from takeback.engine.work import Cancelled
-from takeback.tui import choice, diffs, keys, plan_rows
+from takeback.tui import choice, diffs, keys, plan_rows, resume_rows, resuming
 from takeback.tui.choice import Choice
 from takeback.tui.messages import Applied, Diffed, Planned, Watched
 from takeback.tui.result_rows import Result
@@ -51,8 +52,10 @@ class UndoScreen(BaseScreen):
     holds = True
     CSS_PATH = "undo.tcss"
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, leads: Turn | None = None) -> None:
         super().__init__()
+        self._tb_leads = leads
+        self._tb_leads_on = leads is not None
         self.HORIZONTAL_BREAKPOINTS = BREAKPOINTS
         self._tb_number = 0
         self._tb_applying = False
@@ -184,6 +187,7 @@ class UndoScreen(BaseScreen):
                     tuple(sorted(left)),
                     self._git,
                     message.too_late,
+                    self._leads[0] if self._tb_leads_on and self._leads is not None else None,
                 )
             )
             return
@@ -266,7 +270,33 @@ class UndoScreen(BaseScreen):
             after = plan_rows.after_words(plan_rows.next_turn(found, operations))
         enter, yes = keys.first("undo.apply"), keys.first("undo.agree")
         lines = plan_rows.summary(found, enter, yes, git=self._git, after=after)
+        if self._leads is not None and not found.useless:
+            lines = [*lines, resume_rows.line(self._leads[1], self._tb_leads_on)]
         self._summary(lines, found.asks or found.useless)
+
+    @property
+    def _leads(self) -> tuple[Turn, str] | None:
+        """The turn before which the conversation can go on afterwards, and its agent's title."""
+        found = self._tb_choice
+        plan = found.plan if found is not None else None
+        if plan is None:
+            return None
+        turn, running = self._tb_leads, False
+        after = resume.turn_after(plan, self._tb_turns)
+        if after is not None:
+            turn, running = after
+        way = resume.continue_from(turn) if turn is not None and not running else None
+        return (turn, way.title) if turn is not None and way is not None else None
+
+    def action_both(self) -> None:
+        """Whether the conversation is opened as well, once the files are taken back."""
+        if self._tb_applying:
+            return
+        if self._leads is None:
+            self.say(resuming.NO_WAY)
+        else:
+            self._tb_leads_on = not self._tb_leads_on
+            self._draw()
 
     def _summary(self, lines: Sequence[str], asks: bool) -> None:
         line = self.query_one("#summary", Static)
@@ -392,6 +422,7 @@ class UndoScreen(BaseScreen):
         if turn is None:
             self.say(f"There is no {'older' if by < 0 else 'newer'} turn of which anything stands.")
             return
+        self._tb_leads, self._tb_leads_on = None, False
         self._tb_begin(Request("undo", turn=turn.id))
         self.say("")
         self._summary([_WAIT], False)
