@@ -17,7 +17,7 @@ BEFORE = "before takeback"
 NOTHING = "Before takeback: nothing to take back."
 GROUP = "Before takeback: nothing to take back"
 NO_UNDO = (
-    "This was done before takeback recorded here: there are no versions to go back to. "
+    "takeback was not connected when this was done: there are no versions to go back to. "
     "Nothing was changed."
 )
 HEADING = "Before takeback, with nothing to take back:"
