@@ -14,7 +14,7 @@ from tests.agents.test_bed_telling import connecting
 pytestmark = pytest.mark.agents
 
 
-@pytest.mark.parametrize("agent", [agent for agent, _ in conversations._readers()])
+@pytest.mark.parametrize("agent", [agent for agent, _ in conversations.readers()])
 @pytest.mark.parametrize("git", [True, False], ids=["repository", "plain"])
 def test_before_and_after_takeback_was_connected(tmp_path: Path, agent: str, git: bool) -> None:
     b = Bed(tmp_path, "basic3", git)

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takeback.engine.agents.claude import conversation, transcript
+from takeback.engine.agents.claude import conversation
 from takeback.engine.agents.claude.transcript import Lines
+from takeback.engine.agents.payload import as_path
 from takeback.engine.agents.talk import Source, Talk, TalkTurn
 from tests.agents.test_claude import DATA, JUNK, payloads
 
@@ -333,4 +334,4 @@ def test_lines_cut_anywhere_and_of_any_shape(data: st.DataObject) -> None:
             item = json.dumps(record).encode("utf-8", "surrogatepass")
         lines.add(item)
     assert isinstance(lines.turns(), tuple)
-    assert isinstance(lines.is_copy, bool) and isinstance(transcript.raw(lines.folder), bytes)
+    assert isinstance(lines.is_copy, bool) and isinstance(as_path(lines.folder), bytes)

@@ -264,7 +264,7 @@ class One:
 
 def gathered(sessions: list[Session], *talks: Talk) -> conversations.Conversations:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conversations, "_readers", lambda: iter([("claude", One(*talks))]))
+        patch.setattr(conversations, "readers", lambda: iter([("claude", One(*talks))]))
         return conversations.gather(sessions, b"/p", b"/h")
 
 
@@ -315,7 +315,7 @@ def test_texts_of_steps(steps: list[Step], there: list[TalkStep], expected: list
 
 def test_only_what_changed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = One(talk(said("a"), session="x"))
-    monkeypatch.setattr(conversations, "_readers", lambda: iter([("claude", reader)]))
+    monkeypatch.setattr(conversations, "readers", lambda: iter([("claude", reader)]))
     for _ in range(3):
         conversations.gather([], b"/p", b"/h")
     assert reader.read_again == ["x"]
@@ -328,7 +328,7 @@ def test_a_look_has_a_bound_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(conversations, "_BUDGET", 10)
     monkeypatch.setattr(conversations, "_cost", lambda source: 8)
     reader = One(*(talk(said("a"), session=name) for name in ("x", "s", "y")))
-    monkeypatch.setattr(conversations, "_readers", lambda: iter([("claude", reader)]))
+    monkeypatch.setattr(conversations, "readers", lambda: iter([("claude", reader)]))
     session = recorded(turn("t1", "a"))
     found = conversations.gather([session], b"/p", b"/h")
     assert reader.read_again == ["s"] and found.unread == 2 and found.past == ()
@@ -340,7 +340,7 @@ def test_a_look_has_a_bound_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch
 def test_of_very_many_conversations_the_newest_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversations, "_MOST", 2)
     reader = One(*(talk(said("a"), session=name) for name in ("x", "s", "y", "z")))
-    monkeypatch.setattr(conversations, "_readers", lambda: iter([("claude", reader)]))
+    monkeypatch.setattr(conversations, "readers", lambda: iter([("claude", reader)]))
     found = conversations.gather([recorded(turn("t1", "a"))], b"/p", b"/h")
     assert found.unread == 1 and len(found.past) == 2 and "s" in reader.read_again
 
@@ -357,7 +357,7 @@ def test_an_agent_whose_files_are_odd_hides_nothing_else(monkeypatch: pytest.Mon
     good = One(talk(said("a"), session="x"))
     odd: Any = Odd(talk(said("b"), session="y"))
     found = [("claude", odd), ("codex", Odder()), ("pi", good)]
-    monkeypatch.setattr(conversations, "_readers", lambda: iter(found))
+    monkeypatch.setattr(conversations, "readers", lambda: iter(found))
     gathered = conversations.gather([recorded(turn("t1", "a"))], b"/p", b"/h")
     assert [session.id for session in gathered.past] == ["x"]
     assert set(gathered.failed) == {"claude", "codex"}
@@ -365,7 +365,7 @@ def test_an_agent_whose_files_are_odd_hides_nothing_else(monkeypatch: pytest.Mon
 
 
 def test_every_agent_that_is_connected_by_hooks_may_have_conversations() -> None:
-    assert {agent for agent, _ in conversations._readers()} >= {"claude", "codex"}
+    assert {agent for agent, _ in conversations.readers()} >= {"claude", "codex"}
 
 
 def test_the_agents_key_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,8 @@ from itertools import chain
 from typing import BinaryIO
 
 from takeback.engine.agents.claude.setup import config_folder
-from takeback.engine.agents.claude.transcript import Lines, raw
+from takeback.engine.agents.claude.transcript import Lines
+from takeback.engine.agents.payload import as_path
 from takeback.engine.agents.talk import Source, Talk, TalkStep, TalkTurn
 
 _LARGEST = 64 << 20
@@ -87,7 +88,7 @@ def read(source: Source) -> Talk | None:
     for helper in helpers:
         if helper is not None:
             turns = _with_helper(turns, helper.turns())
-    return Talk(source.session, "claude", title, raw(lines.folder), turns, parent)
+    return Talk(source.session, "claude", title, as_path(lines.folder), turns, parent)
 
 
 # --- Files ------------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ def _started_in(path: str, info: os.stat_result) -> bytes:
                 file.seek(max(0, info.st_size - _PART))
                 cwd = _CWD.search(file.read(_PART))
             if cwd is not None:
-                found = os.path.realpath(raw(json.loads(cwd[1])))
+                found = os.path.realpath(as_path(json.loads(cwd[1])))
             first = uuid[1] if uuid is not None else b""
     except (OSError, ValueError):
         return b""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from takeback.engine.agents.own import is_own
+from takeback.engine.agents.payload import as_map, as_maps, as_path, as_text
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -59,27 +60,6 @@ _ERROR = "<tool_use_error>"
 _OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "error"})
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _maps(value: Any) -> list[dict[str, Any]]:
-    return [_map(item) for item in value] if isinstance(value, list) else []
-
-
-def _raw(text: str) -> bytes:
-    """A path as bytes; text that no file system holds gives a path that does not exist."""
-    text = text.replace("\0", "\ufffd")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
 def call_kind(tool: str) -> CallKind | None:
     """What kind of call a tool makes; None for tools that nobody knows."""
     if tool in EDITS:
@@ -96,21 +76,21 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         running: the calls that run in the session's open turn, or None if it has no open turn;
             looked at only for the events in `NEEDS_TURN`.
     """
-    data = _map(payload)
-    session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
+    data = as_map(payload)
+    session, folder = as_text(data.get("session_id")), as_text(data.get("cwd"))
     if not session or not folder:
         return []
-    name = _text(data.get("hook_event_name"))
-    here = _Place(session, os.path.abspath(_raw(folder)), _text(data.get("prompt_id")))
+    name = as_text(data.get("hook_event_name"))
+    here = _Place(session, os.path.abspath(as_path(folder)), as_text(data.get("prompt_id")))
     if name == "UserPromptSubmit":
-        prompt, transcript = _text(data.get("prompt")), _text(data.get("transcript_path"))
+        prompt, transcript = as_text(data.get("prompt")), as_text(data.get("transcript_path"))
         return _prompt(here, prompt, transcript, running or ())
     if name in ("PreToolUse", "PostToolUse", "PostToolUseFailure") and _calls_us(data):
         return []
     if name == "PreToolUse":
         return here.begin(data)
     if name == "PostToolUse":
-        if _map(data.get("tool_response")).get("backgroundTaskId"):
+        if as_map(data.get("tool_response")).get("backgroundTaskId"):
             # The command goes on: its window stays open until it is reported, or the turn's end.
             return []
         return here.end(data, failed=False)
@@ -119,13 +99,13 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     if name == "PostToolBatch":
         return _batch(here, data, running)
     if name == "Stop":
-        tasks = _maps(data.get("background_tasks"))
-        goes_on = any(_text(task.get("status")).lower() not in _OVER for task in tasks)
-        text = _text(data.get("last_assistant_message"))
+        tasks = as_maps(data.get("background_tasks"))
+        goes_on = any(as_text(task.get("status")).lower() not in _OVER for task in tasks)
+        text = as_text(data.get("last_assistant_message"))
         return [here.event("end", text=text, background=goes_on)]
     if name == "SubagentStop" and running is not None:
         # A subagent's answers are not told apart from the agent's own; its work is one step.
-        return [here.event("step", text=_text(data.get("last_assistant_message")))]
+        return [here.event("step", text=as_text(data.get("last_assistant_message")))]
     if name == "SessionEnd":
         return [here.event("session-end")]
     return []
@@ -158,21 +138,21 @@ class _Place:
 
     def end(self, data: dict[str, Any], failed: bool) -> list[Event]:
         """The end of a call; with all that its begin says, which may have been missed."""
-        read = _map(data.get("tool_response")).get("originalFile")
+        read = as_map(data.get("tool_response")).get("originalFile")
         found = read.encode("utf-8", "surrogatepass") if isinstance(read, str) else None
         return self._call("tool-end", data, failed=failed, found=found)
 
     def _call(self, kind: EventKind, data: dict[str, Any], **more: Any) -> list[Event]:
-        call, tool = _text(data.get("tool_use_id")), _text(data.get("tool_name"))
+        call, tool = as_text(data.get("tool_use_id")), as_text(data.get("tool_name"))
         if not call:
             return []
-        tool_input = _map(data.get("tool_input"))
+        tool_input = as_map(data.get("tool_input"))
         does = call_kind(tool)
         paths = _paths(tool_input) if does in ("edit", "other") else ()
         if does == "edit" and not paths:
             # An edit of we do not know what: all that changes meanwhile may be its work.
             does = None
-        command = _text(tool_input.get("command")) if tool in SHELLS else ""
+        command = as_text(tool_input.get("command")) if tool in SHELLS else ""
         return [
             self.event(
                 kind, call=call, tool=tool, call_kind=does, paths=paths, command=command, **more
@@ -182,13 +162,13 @@ class _Place:
 
 def _calls_us(data: dict[str, Any]) -> bool:
     """Whether takeback itself is called, which is no work of the agent's."""
-    command = _text(_map(data.get("tool_input")).get("command"))
-    return "takeback" in command and _text(data.get("tool_name")) in SHELLS and is_own(command)
+    command = as_text(as_map(data.get("tool_input")).get("command"))
+    return "takeback" in command and as_text(data.get("tool_name")) in SHELLS and is_own(command)
 
 
 def _paths(tool_input: dict[str, Any]) -> tuple[bytes, ...]:
-    found = (_text(tool_input.get(key)) for key in ("file_path", "notebook_path"))
-    return tuple(_raw(path) for path in found if path)
+    found = (as_text(tool_input.get(key)) for key in ("file_path", "notebook_path"))
+    return tuple(as_path(path) for path in found if path)
 
 
 def _prompt(here: _Place, prompt: str, transcript: str, running: Collection[str]) -> list[Event]:
@@ -215,9 +195,9 @@ def _batch(here: _Place, data: dict[str, Any], running: Collection[str] | None) 
     """
     events: list[Event] = []
     wrote = False
-    for item in _maps(data.get("tool_calls")):
-        call, tool = _text(item.get("tool_use_id")), _text(item.get("tool_name"))
-        failed = _text(item.get("tool_response")).startswith(_ERROR)
+    for item in as_maps(data.get("tool_calls")):
+        call, tool = as_text(item.get("tool_use_id")), as_text(item.get("tool_name"))
+        failed = as_text(item.get("tool_response")).startswith(_ERROR)
         wrote = wrote or (call_kind(tool) != "other" and not _calls_us(item))
         if running is not None and call in running:
             if tool not in SHELLS:
@@ -225,7 +205,7 @@ def _batch(here: _Place, data: dict[str, Any], running: Collection[str] | None) 
                 events.extend(here.end(item, failed=failed))
         elif running is not None and failed and tool in EDITS:
             refused = {"call": call, "tool": tool, "call_kind": "other"}
-            paths = _paths(_map(item.get("tool_input")))
+            paths = _paths(as_map(item.get("tool_input")))
             if call:
                 # Known ones are left as they are: every event is idempotent by its call.
                 events.append(here.event("tool-begin", paths=paths, **refused))

@@ -7,13 +7,13 @@ the same time hang side by side: only where a prompt hangs did the conversation 
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from takeback.engine.agents.claude.events import SHELLS, call_kind
+from takeback.engine.agents.payload import as_map, as_path, as_text
 from takeback.engine.agents.talk import TalkCall, TalkStep, TalkTurn
 
 _ATTACHED = b'"type":"attachment"'
@@ -91,19 +91,19 @@ class Lines:
             self._pass_over(line)
             return
         record = _load(line)
-        uuid = _text(record.get("uuid"))
+        uuid = as_text(record.get("uuid"))
         if not uuid:
             return
         self.first = self.first or uuid
-        self.folder = self.folder or _text(record.get("cwd"))
-        self.parent = self.parent or _text(_map(record.get("forkedFrom")).get("sessionId"))
+        self.folder = self.folder or as_text(record.get("cwd"))
+        self.parent = self.parent or as_text(as_map(record.get("forkedFrom")).get("sessionId"))
         if _is_set(record, "isSidechain") == self._sidechain:
             # Older versions wrote a subagent's lines among the others.
             self._take(uuid, record)
 
     def _name(self, record: dict[str, Any]) -> None:
-        kind = _text(record.get("type"))
-        title = _text(record.get(_TITLES.get(kind, "")))
+        kind = as_text(record.get("type"))
+        title = as_text(record.get(_TITLES.get(kind, "")))
         if title.strip():
             self._titles[kind] = title
 
@@ -120,10 +120,10 @@ class Lines:
         A line that is not there (cut off, or left out at a compaction) is as good as the one before
         in the file.
         """
-        above = _text(record.get("parentUuid"))
+        above = as_text(record.get("parentUuid"))
         if above:
             return above if above in self._of else self._last
-        logical = _text(record.get("logicalParentUuid"))
+        logical = as_text(record.get("logicalParentUuid"))
         if logical in self._of:
             return logical
         plain = record.get("type") == "user" and not _is_set(record, "isCompactSummary")
@@ -135,15 +135,15 @@ class Lines:
         self._last = uuid
 
     def _take(self, uuid: str, record: dict[str, Any]) -> None:
-        kind = _text(record.get("type"))
+        kind = as_text(record.get("type"))
         at_ns = _ns(record.get("timestamp"))
-        message = _map(record.get("message"))
+        message = as_map(record.get("message"))
         above = self._above_of(record)
         at: int | None = None
         if kind == "user":
             at = self._user(above, record, message, at_ns)
         elif kind == "attachment":
-            self._queued(above, _map(record.get("attachment")))
+            self._queued(above, as_map(record.get("attachment")))
         self._hang(uuid, above, at)
         turn = self._turn(uuid)
         if turn is None:
@@ -175,7 +175,7 @@ class Lines:
             if turn is not None:
                 turn.interrupted = True
             return None
-        key = _text(record.get("promptId"))
+        key = as_text(record.get("promptId"))
         hidden = text.lstrip().startswith(("<bash-input>", _COMMAND))
         if not hidden and (not text.strip() or text.lstrip().startswith(_SYNTHETIC)):
             return None
@@ -188,7 +188,7 @@ class Lines:
 
     def _queued(self, above: str, attachment: dict[str, Any]) -> None:
         """A prompt that was given while the agent worked: it belongs to the same turn."""
-        text = _text(attachment.get("prompt"))
+        text = as_text(attachment.get("prompt"))
         at = self._of.get(above, -1)
         if text.strip() and at >= 0 and not text.lstrip().startswith(_SYNTHETIC):
             self._turns[at].prompts.append(text)
@@ -196,14 +196,14 @@ class Lines:
     # --- Answers -----------------------------------------------------------------------------
 
     def _answer(self, turn: _Turn, message: dict[str, Any], at_ns: int) -> None:
-        name = _text(message.get("id")) or f"#{len(turn.steps)}"
+        name = as_text(message.get("id")) or f"#{len(turn.steps)}"
         step = turn.steps.setdefault(name, _Step(at_ns))
         turn.interrupted = False
         content = message.get("content")
         for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-            part = _map(part)
-            if part.get("type") == "text" and _text(part.get("text")).strip():
-                step.texts.append(_text(part.get("text")))
+            part = as_map(part)
+            if part.get("type") == "text" and as_text(part.get("text")).strip():
+                step.texts.append(as_text(part.get("text")))
             elif part.get("type") == "tool_use":
                 call = _called(part, at_ns)
                 if call is not None and call.id not in self._calls:
@@ -213,7 +213,7 @@ class Lines:
     def _results(self, message: dict[str, Any]) -> None:
         _, results = _said(message.get("content"))
         for result in results:
-            step, name = self._calls.get(_text(result.get("tool_use_id")), (None, ""))
+            step, name = self._calls.get(as_text(result.get("tool_use_id")), (None, ""))
             if step is not None:
                 state = "failed" if _is_set(result, "is_error") else "done"
                 step.calls[name] = replace(step.calls[name], state=state)  # type: ignore[arg-type]
@@ -277,14 +277,14 @@ def _built(turn: _Turn, key: str, rewound: bool, last: bool) -> TalkTurn:
 
 
 def _called(part: dict[str, Any], at_ns: int) -> TalkCall | None:
-    call, tool = _text(part.get("id")), _text(part.get("name"))
+    call, tool = as_text(part.get("id")), as_text(part.get("name"))
     if not call or not tool:
         return None
-    given = _map(part.get("input"))
+    given = as_map(part.get("input"))
     kind = call_kind(tool)
-    names = (_text(given.get(key)) for key in ("file_path", "notebook_path"))
-    paths = tuple(raw(name) for name in names if name) if kind in ("edit", "other") else ()
-    command = _text(given.get("command")) if tool in SHELLS else ""
+    names = (as_text(given.get(key)) for key in ("file_path", "notebook_path"))
+    paths = tuple(as_path(name) for name in names if name) if kind in ("edit", "other") else ()
+    command = as_text(given.get("command")) if tool in SHELLS else ""
     return TalkCall(call, tool, kind, paths, command, "running", at_ns)
 
 
@@ -302,36 +302,20 @@ def _said(content: Any) -> tuple[list[str], list[dict[str, Any]]]:
     """The texts and the tools' results of a user's line."""
     if isinstance(content, str):
         return [content], []
-    parts = [_map(part) for part in content] if isinstance(content, list) else []
-    texts = [_text(part.get("text")) for part in parts if part.get("type") == "text"]
+    parts = [as_map(part) for part in content] if isinstance(content, list) else []
+    texts = [as_text(part.get("text")) for part in parts if part.get("type") == "text"]
     return texts, [part for part in parts if part.get("type") == "tool_result"]
 
 
 def _load(line: bytes) -> dict[str, Any]:
     try:
-        return _map(json.loads(line))
+        return as_map(json.loads(line))
     except (ValueError, RecursionError):
         return {}
 
 
 def _is_set(record: dict[str, Any], key: str) -> bool:
     return record.get(key) is True
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def raw(text: str) -> bytes:
-    """A path as bytes, whatever the text holds."""
-    try:
-        return os.fsencode(text)
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
 
 
 def _ns(stamp: Any) -> int:

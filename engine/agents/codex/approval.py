@@ -16,6 +16,7 @@ from typing import Any
 
 from takeback.engine.agents.files import Check, Level, read_file
 from takeback.engine.agents.hookfile import HookFile, Hooks
+from takeback.engine.agents.payload import as_map
 from takeback.engine.errors import UsageError
 
 BRIEF = ("Interrupt", "SessionEnd")
@@ -90,10 +91,6 @@ def _config(path: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _problem(
     config: dict[str, Any],
     path: bytes,
@@ -102,7 +99,7 @@ def _problem(
 ) -> tuple[str, str]:
     """The first reason why Codex does not run our hooks of a file, and what to do about it."""
     shown = os.fsdecode(path)
-    if _map(config.get("features")).get("hooks") is False:
+    if as_map(config.get("features")).get("hooks") is False:
         return "runs no hooks at all, as its config.toml says: nothing is recorded.", (
             "Remove 'hooks = false' from its [features]."
         )
@@ -110,10 +107,10 @@ def _problem(
         return f"does not run the hooks in {shown!r}: it does not trust the project.", (
             "Start codex in the project and trust it, then type /hooks and approve them."
         )
-    states = _map(_map(config.get("hooks")).get("state"))
+    states = as_map(as_map(config.get("hooks")).get("state"))
     new = old = off = 0
     for place, event, group in ours:
-        state = _map(states.get(f"{shown}:{place}"))
+        state = as_map(states.get(f"{shown}:{place}"))
         off += state.get("enabled") is False
         kept = state.get("trusted_hash")
         new += kept is None
@@ -135,9 +132,9 @@ def _problem(
 
 
 def _is_trusted(config: dict[str, Any], project: bytes) -> bool:
-    projects = _map(config.get("projects"))
+    projects = as_map(config.get("projects"))
     names = {os.fsdecode(project), os.fsdecode(os.path.realpath(project))}
-    return any(_map(projects.get(name)).get("trust_level") == "trusted" for name in names)
+    return any(as_map(projects.get(name)).get("trust_level") == "trusted" for name in names)
 
 
 def _is_plain(group: dict[str, Any]) -> bool:

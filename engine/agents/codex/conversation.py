@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from takeback.engine.agents.codex.folders import config_folder
 from takeback.engine.agents.codex.turns import Turns
+from takeback.engine.agents.payload import as_path, as_text
 from takeback.engine.agents.talk import Source, Talk
 
 _HEAD = 64 << 10
@@ -63,13 +64,13 @@ def read(source: Source) -> Talk | None:
         return None
     if not meta:
         return None
-    session = _text(meta.get("id")) or source.session
+    session = as_text(meta.get("id")) or source.session
     found = turns.result()
     prompts = (turn.prompt for turn in found)
-    title = _title(source.place, session) or _text(meta.get("agent_nickname"))
-    parent = _text(meta.get("parent_thread_id")) or _text(meta.get("forked_from_id"))
-    cwd = _text(meta.get("cwd"))
-    return Talk(session, "codex", title or next(prompts, ""), _raw(cwd), found, parent)
+    title = _title(source.place, session) or as_text(meta.get("agent_nickname"))
+    parent = as_text(meta.get("parent_thread_id")) or as_text(meta.get("forked_from_id"))
+    cwd = as_text(meta.get("cwd"))
+    return Talk(session, "codex", title or next(prompts, ""), as_path(cwd), found, parent)
 
 
 class _Within:
@@ -174,7 +175,7 @@ def _meta(path: str) -> dict[str, Any]:
 
 def _base(place: str, base: dict[str, Any], taken: set[str]) -> str | None:
     """The file that a rollout goes on from: the one with the right line at the right place."""
-    thread, end = _text(base.get("thread_id")), _number(base.get("end_byte_offset"))
+    thread, end = as_text(base.get("thread_id")), _number(base.get("end_byte_offset"))
     last = _number(base.get("end_ordinal_exclusive")) - 1
     folder = _home_of(place)
     if not thread or folder is None or not 0 < end < 1 << 62:
@@ -250,7 +251,7 @@ def _query(folder: str, text: str, *values: str) -> list[tuple[Any, ...]]:
 def _threads(folder: str) -> Iterator[tuple[str, str, str]]:
     """Sessions with their rollout and folder, of all projects."""
     for row in _query(folder, "SELECT id, rollout_path, cwd FROM threads"):
-        session, place, cwd = map(_text, row)
+        session, place, cwd = map(as_text, row)
         if session and os.path.isabs(place):
             yield session, place, cwd
 
@@ -263,8 +264,8 @@ def _title(place: str, session: str) -> str:
     for column in ("name", "title"):
         # Not every version has both.
         for row in _query(above, f"SELECT {column} FROM threads WHERE id = ?", session):
-            if _text(row[0]):
-                return _text(row[0])
+            if as_text(row[0]):
+                return as_text(row[0])
     return ""
 
 
@@ -277,16 +278,5 @@ def _payload(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _number(value: Any) -> int:
     return value if isinstance(value, int) else -1
-
-
-def _raw(text: str) -> bytes:
-    try:
-        return os.fsencode(text)
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")

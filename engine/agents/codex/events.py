@@ -11,6 +11,7 @@ import re
 
 from takeback.engine.agents.codex import rollout
 from takeback.engine.agents.own import is_own
+from takeback.engine.agents.payload import as_map, as_path, as_text
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -68,23 +69,6 @@ _HEADER = re.compile(r"[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): 
 _PATCH = ("command", "input", "patch")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _raw(text: str) -> bytes:
-    """A path as bytes; text that no file system holds gives a path that does not exist."""
-    text = text.replace("\0", "\ufffd")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
 def call_kind(tool: str) -> CallKind | None:
     """What kind of call a tool makes; None for tools that nobody knows."""
     if tool in EDITS:
@@ -106,7 +90,7 @@ def patch_paths(patch: str) -> tuple[bytes, ...]:
         header = _HEADER.match(line)
         if header is not None and not (within and line[0] in " \t"):
             if header[2]:
-                found[_raw(header[2])] = None
+                found[as_path(header[2])] = None
             updates, within = header[1] in ("Update File", "Move to"), False
         else:
             within = updates
@@ -120,13 +104,13 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         running: the calls that run in the session's open turn, with their kinds, or None if it has
             no open turn; looked at only for the events in `NEEDS_TURN`.
     """
-    data = _map(payload)
-    session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
+    data = as_map(payload)
+    session, folder = as_text(data.get("session_id")), as_text(data.get("cwd"))
     if not session or not folder:
         return []
-    here = _Place(data, session, os.path.abspath(_raw(folder)))
+    here = _Place(data, session, os.path.abspath(as_path(folder)))
     open_calls = _kinds(running)
-    name = _text(data.get("hook_event_name"))
+    name = as_text(data.get("hook_event_name"))
     if name in ("PreToolUse", "PostToolUse") and here.is_own():
         return []
     if name == "PreToolUse":
@@ -137,13 +121,13 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         if running is None:
             return []
         # A subagent's answers are not told apart from the agent's own; its work is one step.
-        text = _text(data.get("last_assistant_message"))
+        text = as_text(data.get("last_assistant_message"))
         return [*here.settled(open_calls)[0], here.event("step", text=text)]
     if data.get("agent_id"):
         # What begins and ends a subagent's own thread is no turn of the user.
         return []
     if name == "UserPromptSubmit":
-        prompt, transcript = _text(data.get("prompt")), _text(data.get("transcript_path"))
+        prompt, transcript = as_text(data.get("prompt")), as_text(data.get("transcript_path"))
         begin = here.event("begin", prompt=prompt, transcript=transcript)
         # What ran on after the turn before has an end of its own now.
         return [*here.settled(open_calls)[0], begin]
@@ -181,7 +165,7 @@ class _Place:
         self._folder = folder
         self._sub = bool(data.get("agent_id"))
         # A subagent's turns have ids of their own: a turn of the user is never known by one.
-        self._key = "" if self._sub else _text(data.get("turn_id"))
+        self._key = "" if self._sub else as_text(data.get("turn_id"))
         self._read: list[bytes] | None = None
 
     def event(self, kind: EventKind, **fields: Any) -> Event:
@@ -190,17 +174,17 @@ class _Place:
     @property
     def _lines(self) -> list[bytes]:
         if self._read is None:
-            path = _text(self._data.get("agent_transcript_path"))
-            path = path or _text(self._data.get("transcript_path"))
+            path = as_text(self._data.get("agent_transcript_path"))
+            path = path or as_text(self._data.get("transcript_path"))
             self._read = rollout.last_lines(path) if path else []
         return self._read
 
     def is_own(self) -> bool:
         """Whether takeback itself is called, which is no work of the agent's."""
-        command = _text(_map(self._data.get("tool_input")).get("command"))
+        command = as_text(as_map(self._data.get("tool_input")).get("command"))
         return (
             "takeback" in command
-            and _text(self._data.get("tool_name")) in SHELLS
+            and as_text(self._data.get("tool_name")) in SHELLS
             and is_own(command)
         )
 
@@ -214,7 +198,7 @@ class _Place:
 
     def begin(self, running: Mapping[str, str]) -> list[Event]:
         """The begin of a call; a call that begins an answer ends the step before it."""
-        call = _text(self._data.get("tool_use_id"))
+        call = as_text(self._data.get("tool_use_id"))
         if not call:
             return []
         events = self.settled({c: kind for c, kind in running.items() if c != call})[0]
@@ -224,13 +208,13 @@ class _Place:
 
     def end(self, running: Mapping[str, str]) -> list[Event]:
         """The end of a call; with all that its begin says, which may have been missed."""
-        call = _text(self._data.get("tool_use_id"))
+        call = as_text(self._data.get("tool_use_id"))
         if not call:
             return []
-        kind = call_kind(_text(self._data.get("tool_name")))
+        kind = call_kind(as_text(self._data.get("tool_name")))
         others = {c: k for c, k in running.items() if c != call}
         events = self.settled(others)[0]
-        failed = _map(self._data.get("tool_response")).get("isError") is True
+        failed = as_map(self._data.get("tool_response")).get("isError") is True
         if kind == "shell":
             # The exit code stands in the rollout alone.
             ended, _ = rollout.ends(self._lines, {call: "other"})
@@ -238,17 +222,17 @@ class _Place:
         return [*events, self._call("tool-end", call, failed=failed)]
 
     def _call(self, kind: EventKind, call: str, **more: Any) -> Event:
-        tool = _text(self._data.get("tool_name"))
-        given = _map(self._data.get("tool_input"))
+        tool = as_text(self._data.get("tool_name"))
+        given = as_map(self._data.get("tool_input"))
         does = call_kind(tool)
         paths: tuple[bytes, ...] = ()
         if does == "edit":
-            paths = patch_paths(next((t for t in map(_text, map(given.get, _PATCH)) if t), ""))
+            paths = patch_paths(next((t for t in map(as_text, map(given.get, _PATCH)) if t), ""))
             # An edit of we do not know what: all that changes meanwhile may be its work.
             does = does if paths else None
         elif does == "other":
-            paths = tuple(_raw(t) for t in (_text(given.get("path")),) if t)
-        command = _text(given.get("command")) if tool in SHELLS else ""
+            paths = tuple(as_path(t) for t in (as_text(given.get("path")),) if t)
+        command = as_text(given.get("command")) if tool in SHELLS else ""
         return self.event(
             kind, call=call, tool=tool, call_kind=does, paths=paths, command=command, **more
         )
@@ -264,5 +248,5 @@ class _Place:
         # A script's commands have no line of their own before they end.
         nested = {c for c, kind in rest.items() if kind == "shell" and c.startswith("exec-")}
         goes_on = bool(going or (nested and self._lines)) or rollout.subagents(self._lines)
-        text = _text(self._data.get("last_assistant_message"))
+        text = as_text(self._data.get("last_assistant_message"))
         return [*events, self.event("end", text=text, background=goes_on)]

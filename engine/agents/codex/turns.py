@@ -7,7 +7,6 @@ kind of thing. Either way a call's begin and its answer stand there as the model
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import Any
 
 from takeback.engine.agents.codex import rollout
 from takeback.engine.agents.codex.events import call_kind, patch_paths
+from takeback.engine.agents.payload import as_map, as_path, as_text
 from takeback.engine.agents.talk import TalkCall, TalkStep, TalkTurn
 
 _SHELLS = frozenset({"exec_command", "local_shell", "shell", "shell_command", "container.exec"})
@@ -48,7 +48,7 @@ class Turns:
         if take is None:
             return
         record = _load(line)
-        payload = _map(record.get("payload"))
+        payload = as_map(record.get("payload"))
         if payload:
             take(self, payload, _ns(record.get("timestamp")))
 
@@ -59,7 +59,7 @@ class Turns:
     # --- Turns -------------------------------------------------------------------------------
 
     def _started(self, payload: dict[str, Any], at_ns: int) -> None:
-        key = _text(payload.get("turn_id"))
+        key = as_text(payload.get("turn_id"))
         if not self._turns or not key or self._turns[-1].key != key:
             self._turns.append(_Turn(key, at_ns))
 
@@ -70,7 +70,7 @@ class Turns:
         self._over(payload, at_ns, True)
 
     def _over(self, payload: dict[str, Any], at_ns: int, interrupted: bool) -> None:
-        key = _text(payload.get("turn_id"))
+        key = as_text(payload.get("turn_id"))
         for turn in reversed(self._turns):
             if turn.key == key or not key:
                 turn.ended_ns, turn.interrupted = at_ns, interrupted
@@ -123,8 +123,8 @@ class Turns:
             turn.steps[-1] = (f"{before}\n\n{text}" if before else text, calls, begun)
 
     def _call(self, payload: dict[str, Any], at_ns: int) -> None:
-        call, name = _text(payload.get("call_id")), _text(payload.get("name"))
-        kind = _text(payload.get("type"))
+        call, name = as_text(payload.get("call_id")), as_text(payload.get("name"))
+        kind = as_text(payload.get("type"))
         if kind == "local_shell_call":
             name = "local_shell"
         if not call or not name:
@@ -138,7 +138,7 @@ class Turns:
     def _output(self, payload: dict[str, Any], at_ns: int) -> None:
         if self._turns:
             self._turns[-1].between = True
-        found = self._find(_text(payload.get("call_id")))
+        found = self._find(as_text(payload.get("call_id")))
         if found is None:
             return
         calls, call = found
@@ -152,13 +152,13 @@ class Turns:
         calls[call.id] = replace(call, state="failed" if refused else "done")
 
     def _item(self, payload: dict[str, Any], at_ns: int) -> None:
-        item = _map(payload.get("item"))
+        item = as_map(payload.get("item"))
         kind = item.get("type")
         if kind == "UserMessage":
             self._prompt(_joined(item.get("content")), at_ns)
         elif kind == "AgentMessage":
             self._said(_joined(item.get("content")), at_ns)
-        elif kind == "CommandExecution" and not _text(item.get("source")).startswith("user"):
+        elif kind == "CommandExecution" and not as_text(item.get("source")).startswith("user"):
             begun_ms = payload.get("started_at_ms")
             self._done(item, "Bash", _command(item.get("command")), (), at_ns, begun_ms)
         elif kind == "FileChange":
@@ -173,7 +173,7 @@ class Turns:
         at_ns: int,
         begun_ms: Any = None,
     ) -> None:
-        call = _text(item.get("id"))
+        call = as_text(item.get("id"))
         if not call:
             return
         state = "failed" if rollout.failed(item) else "done"
@@ -201,10 +201,10 @@ class Turns:
     # --- As older versions wrote it ----------------------------------------------------------
 
     def _user_message(self, payload: dict[str, Any], at_ns: int) -> None:
-        self._prompt(_text(payload.get("message")), at_ns)
+        self._prompt(as_text(payload.get("message")), at_ns)
 
     def _agent_message(self, payload: dict[str, Any], at_ns: int) -> None:
-        self._said(_text(payload.get("message")), at_ns)
+        self._said(as_text(payload.get("message")), at_ns)
 
     def _exec_end(self, payload: dict[str, Any], at_ns: int) -> None:
         status = "completed" if payload.get("exit_code") in (0, None) else "failed"
@@ -253,19 +253,21 @@ def _called(call: str, name: str, payload: dict[str, Any], at_ns: int) -> TalkCa
     """A call as the model made it, under the name that hooks give it."""
     given: dict[str, Any] = {}
     if payload.get("type") == "function_call":
-        given = _load(_text(payload.get("arguments")))
+        given = _load(as_text(payload.get("arguments")))
     elif payload.get("type") == "local_shell_call":
-        given = _map(payload.get("action"))
+        given = as_map(payload.get("action"))
     if name in _SHELLS:
         command = _command(given.get("cmd") or given.get("command"))
         return TalkCall(call, "Bash", "shell", (), command, "running", at_ns)
     if name == "apply_patch":
         patch = (
-            _text(payload.get("input")) or _text(given.get("input")) or _text(given.get("patch"))
+            as_text(payload.get("input"))
+            or as_text(given.get("input"))
+            or as_text(given.get("patch"))
         )
         paths = patch_paths(patch)
         return TalkCall(call, name, "edit" if paths else None, paths, "", "running", at_ns)
-    tool = _text(payload.get("namespace")) + name
+    tool = as_text(payload.get("namespace")) + name
     return TalkCall(call, tool, call_kind(tool), (), "", "running", at_ns)
 
 
@@ -282,38 +284,23 @@ def _command(value: Any) -> str:
 def _changed(changes: Any) -> tuple[bytes, ...]:
     """The files of a patch that was applied, with the new names of those that were moved."""
     found: dict[bytes, None] = {}
-    for path, change in _map(changes).items():
-        for name in (path, _text(_map(change).get("move_path"))):
+    for path, change in as_map(changes).items():
+        for name in (path, as_text(as_map(change).get("move_path"))):
             if name:
-                found[_raw(name)] = None
+                found[as_path(name)] = None
     return tuple(found)
-
-
-def _raw(text: str) -> bytes:
-    try:
-        return os.fsencode(text)
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
 
 
 def _joined(content: Any) -> str:
     parts: Iterable[Any] = content if isinstance(content, list) else ()
-    return "\n".join(text for part in parts for text in [_text(_map(part).get("text"))] if text)
+    return "\n".join(text for part in parts for text in [as_text(as_map(part).get("text"))] if text)
 
 
 def _load(text: bytes | str) -> dict[str, Any]:
     try:
-        return _map(json.loads(text))
+        return as_map(json.loads(text))
     except (ValueError, RecursionError):
         return {}
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _ns(stamp: Any) -> int:

@@ -13,9 +13,9 @@ import stat
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from takeback.engine.agents.gemini import tools
 from takeback.engine.agents.gemini.messages import History
 from takeback.engine.agents.gemini.setup import user_folder
+from takeback.engine.agents.payload import as_map, as_path
 from takeback.engine.agents.talk import Source, Talk
 
 _LARGEST = 64 << 20
@@ -77,7 +77,7 @@ def _folders(root: bytes, home: bytes) -> Iterator[str]:
     """Gemini CLI's folders for a project and the folders in it."""
     base = os.path.join(os.fsdecode(home), ".gemini")
     temp = os.path.join(base, "tmp")
-    known = _map(_map(_json(os.path.join(base, "projects.json"))).get("projects"))
+    known = as_map(as_map(_json(os.path.join(base, "projects.json"))).get("projects"))
     named = {
         name
         for path, name in known.items()
@@ -103,17 +103,17 @@ def _place(path: str, parent: str) -> bytes:
     place = _project(folder)
     if not place:
         projects = os.path.join(os.path.dirname(os.path.dirname(folder)), "projects.json")
-        known = _map(_map(_json(projects)).get("projects"))
+        known = as_map(as_map(_json(projects)).get("projects"))
         name = os.path.basename(folder)
         place = next((path for path, one in known.items() if one == name), "")
-    return tools.raw(place)
+    return as_path(place)
 
 
 def _is_within(path: Any, root: bytes) -> bool:
     if not isinstance(path, str) or not path.startswith("/"):
         return False
     try:
-        real = os.path.realpath(tools.raw(path))
+        real = os.path.realpath(as_path(path))
     except (OSError, ValueError):
         return False
     return real == root or real.startswith(os.path.join(root, b""))
@@ -158,7 +158,7 @@ def _first(path: str, info: os.stat_result) -> tuple[str, str]:
         record = _loaded(head.partition(b"\n")[0])
     else:
         record = _loaded(head) if info.st_size <= _HEAD else _json(path)
-    found = _map(record)
+    found = as_map(record)
     session, begun = found.get("sessionId"), found.get("startTime")
     if not isinstance(session, str) or not session:
         return "", ""
@@ -169,7 +169,7 @@ def _first(path: str, info: os.stat_result) -> tuple[str, str]:
 
 def _records(path: str) -> Iterator[Any]:
     if not path.endswith(".jsonl"):
-        found = _map(_json(path))
+        found = as_map(_json(path))
         messages = found.pop("messages", None)
         yield found
         yield from messages if isinstance(messages, list) else ()
@@ -215,7 +215,3 @@ def _loaded(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -11,6 +11,7 @@ import os
 
 from takeback.engine.agents.gemini import chat, tools
 from takeback.engine.agents.own import is_own
+from takeback.engine.agents.payload import as_map, as_path, as_text
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -33,30 +34,22 @@ _RESTORE = "/restore"
 _NO_TEXT = "[no response text]"
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def translate(payload: Any, turn: OpenTurn | None = None) -> list[Event]:
     """The events of one hook call, in order; none for what says nothing about files.
 
     Args:
         turn: what the session has open; looked at only for the events in `NEEDS_TURN`.
     """
-    data = _map(payload)
-    session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
+    data = as_map(payload)
+    session, folder = as_text(data.get("session_id")), as_text(data.get("cwd"))
     if not session or not folder:
         return []
-    here = _Place(data, session, os.path.abspath(tools.raw(folder)), turn)
-    name = _text(data.get("hook_event_name"))
+    here = _Place(data, session, os.path.abspath(as_path(folder)), turn)
+    name = as_text(data.get("hook_event_name"))
     if name in ("BeforeTool", "AfterTool") and here.is_own():
         return []
     if name == "BeforeAgent":
-        return [*here.settled(), here.event("begin", prompt=_text(data.get("prompt")))]
+        return [*here.settled(), here.event("begin", prompt=as_text(data.get("prompt")))]
     if name == "BeforeTool":
         return here.begin()
     if name == "AfterTool":
@@ -90,7 +83,7 @@ class _Place:
         self._open = turn is not None
         self._calls = turn.calls if turn is not None else {}
         self._steps = turn.steps if turn is not None else 0
-        self._path = _text(data.get("transcript_path"))
+        self._path = as_text(data.get("transcript_path"))
         running = [call for call, known in self._calls.items() if known[3] == "running"]
         self._running = running
         settles = bool(running) and data.get("hook_event_name") != "AfterTool"
@@ -103,7 +96,7 @@ class _Place:
             self._folder,
             agent="gemini",
             # Turns have no id; when the prompt came tells it from all others.
-            key=_text(self._data.get("timestamp")) if kind == "begin" else "",
+            key=as_text(self._data.get("timestamp")) if kind == "begin" else "",
             transcript=self._path,
             **fields,
         )
@@ -132,17 +125,17 @@ class _Place:
 
     def is_own(self) -> bool:
         """Whether takeback itself is called, which is no work of the agent's."""
-        command = _text(_map(self._data.get("tool_input")).get("command"))
+        command = as_text(as_map(self._data.get("tool_input")).get("command"))
         return (
             "takeback" in command
-            and _text(self._data.get("tool_name")) in tools.SHELLS
+            and as_text(self._data.get("tool_name")) in tools.SHELLS
             and is_own(command)
         )
 
     def _name(self) -> tuple[str, list[str]]:
         """What the names of calls equal to this one begin with, and those that were."""
         known = tools.turn_of(self._calls) or (self._now.turn if self._now is not None else "")
-        tool = _text(self._data.get("tool_name"))
+        tool = as_text(self._data.get("tool_name"))
         first = tools.prefix(known or "0", tool, self._data.get("tool_input"))
         return first, [call for call in self._calls if call.startswith(first)]
 
@@ -173,9 +166,9 @@ class _Place:
             tool = tools.tool_of(first + "1")
             same = [call for call in self._running if tools.tool_of(call) == tool]
             running = same if len(same) == 1 and not equal else []
-        response = _map(self._data.get("tool_response"))
+        response = as_map(self._data.get("tool_response"))
         answer = tools.answer_of(response.get("llmContent"))
-        shell = _text(self._data.get("tool_name")) in tools.SHELLS
+        shell = as_text(self._data.get("tool_name")) in tools.SHELLS
         events = []
         if not (shell and tools.goes_on(answer)):
             # What goes on keeps its window open, until the turn's end.
@@ -193,20 +186,20 @@ class _Place:
 
     def _found(self, response: dict[str, Any]) -> bytes | None:
         """What an edit read before it wrote; not where that was no text."""
-        display = _map(response.get("returnDisplay"))
+        display = as_map(response.get("returnDisplay"))
         text = display.get("originalContent")
         if not isinstance(text, str) or display.get("isNewFile") is not False or "\ufffd" in text:
             return None
         return text.encode("utf-8", "surrogatepass")
 
     def _call(self, kind: EventKind, call: str, **more: Any) -> Event:
-        tool, given = _text(self._data.get("tool_name")), self._data.get("tool_input")
+        tool, given = as_text(self._data.get("tool_name")), self._data.get("tool_input")
         does = tools.call_kind(tool)
         paths = tools.path_of(given) if does in ("edit", "other") else ()
         if does == "edit" and not paths:
             # An edit of we do not know what: all that changes meanwhile may be its work.
             does = None
-        command = _text(_map(given).get("command")) if tool in tools.SHELLS else ""
+        command = as_text(as_map(given).get("command")) if tool in tools.SHELLS else ""
         return self.event(
             kind, call=call, tool=tool, call_kind=does, paths=paths, command=command, **more
         )
@@ -218,7 +211,7 @@ class _Place:
         if not self._open:
             return []
         events = [*self.settled(), *self._stepped()]
-        text = _text(self._data.get("prompt_response"))
+        text = as_text(self._data.get("prompt_response"))
         if self._now is not None and not self._now.restored:
             text = self._now.answers[-1] or ("" if text == _NO_TEXT else text)
         over = self._now.calls if self._now is not None else None

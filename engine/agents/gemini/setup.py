@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from takeback.engine.agents import hookfile, hookstatus, jsontext
 from takeback.engine.agents.command import is_ours
@@ -12,6 +11,7 @@ from takeback.engine.agents.files import Check, FileEdit, Level, read_file
 from takeback.engine.agents.gemini import commands
 from takeback.engine.agents.gemini.tools import READERS
 from takeback.engine.agents.hookfile import Hooks
+from takeback.engine.agents.payload import as_map
 from takeback.engine.errors import UsageError
 
 PROGRAM = "gemini"
@@ -100,14 +100,10 @@ def _switched_off(path: bytes) -> str:
         found = json.loads(jsontext.strict(text))
     except (UsageError, ValueError, RecursionError):
         return ""
-    settings = _map(_map(found).get("hooksConfig"))
+    settings = as_map(as_map(found).get("hooksConfig"))
     disabled = settings.get("disabled")
     if settings.get("enabled") is False:
         return "'hooksConfig.enabled' set to false"
     if isinstance(disabled, list) and any(is_ours(command, "gemini") for command in disabled):
         return "takeback's hook in 'hooksConfig.disabled'"
     return ""
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
+from takeback.engine.agents.payload import as_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,19 +65,10 @@ def call_kind(tool: str) -> CallKind | None:
     return "other" if tool in READERS else None
 
 
-def raw(text: str) -> bytes:
-    """A path as bytes; text that no file system holds gives a path that does not exist."""
-    text = text.replace("\0", "\ufffd")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
 def path_of(given: Any) -> tuple[bytes, ...]:
     """The file that a call's input names."""
     value = given.get("file_path") if isinstance(given, dict) else None
-    return (raw(value),) if isinstance(value, str) and value else ()
+    return (as_path(value),) if isinstance(value, str) and value else ()
 
 
 # --- Names ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from takeback.engine.agents.opencode import rows
+from takeback.engine.agents.payload import as_path
 from takeback.engine.agents.talk import Source, Talk
 
 _DATABASE = re.compile(r"opencode(-[A-Za-z0-9._-]+)?\.db")
@@ -40,7 +41,7 @@ def find(root: bytes, home: bytes) -> list[Source]:
             return False
         if folder not in known:
             try:
-                known[folder] = os.path.join(os.path.realpath(rows.raw(folder)), b"").startswith(
+                known[folder] = os.path.join(os.path.realpath(as_path(folder)), b"").startswith(
                     below
                 )
             except (OSError, ValueError):
@@ -171,4 +172,4 @@ def _talk(database: sqlite3.Connection, session: str) -> Talk | None:
         rows.record(revert),
     )
     named = rows.title(title) or next((turn.prompt for turn in turns), "")
-    return Talk(session, "opencode", named, rows.raw(rows.text(folder)), turns, rows.text(parent))
+    return Talk(session, "opencode", named, as_path(rows.text(folder)), turns, rows.text(parent))

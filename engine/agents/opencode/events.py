@@ -11,6 +11,7 @@ import os
 
 from takeback.engine.agents.opencode.prompts import typed
 from takeback.engine.agents.own import is_own
+from takeback.engine.agents.payload import as_map, as_path, as_text
 from takeback.engine.facts import Event
 
 TYPE_CHECKING = False
@@ -54,23 +55,6 @@ NEEDS_TURN = frozenset({"step", "session.idle"})
 _HEADERS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _raw(text: str) -> bytes:
-    """A path as bytes; text that no file system holds gives a path that does not exist."""
-    text = text.replace("\0", "\ufffd")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
 def call_kind(tool: str) -> CallKind | None:
     """What kind of call a tool makes; None for tools that nobody knows, as those of servers."""
     if tool in EDITS:
@@ -82,17 +66,17 @@ def call_kind(tool: str) -> CallKind | None:
 
 def describe(tool: str, args: Any) -> tuple[CallKind | None, tuple[bytes, ...], str]:
     """A call's kind, the paths that it names, and its command."""
-    given = _map(args)
+    given = as_map(args)
     does = call_kind(tool)
     paths: tuple[bytes, ...] = ()
     if does in ("edit", "other"):
         # Newer servers have another name for it.
-        path = _text(given.get("filePath")) or _text(given.get("path"))
-        paths = (_raw(path),) if path else patch_paths(_text(given.get("patchText")))
+        path = as_text(given.get("filePath")) or as_text(given.get("path"))
+        paths = (as_path(path),) if path else patch_paths(as_text(given.get("patchText")))
     if does == "edit" and not paths:
         # An edit of we do not know what: all that changes meanwhile may be its work.
         does = None
-    return does, paths, _text(given.get("command")) if tool in SHELLS else ""
+    return does, paths, as_text(given.get("command")) if tool in SHELLS else ""
 
 
 def patch_paths(patch: str) -> tuple[bytes, ...]:
@@ -105,7 +89,7 @@ def patch_paths(patch: str) -> tuple[bytes, ...]:
         if line.startswith(_HEADERS):
             name = line.partition(":")[2].strip()
             if name:
-                found[_raw(name)] = None
+                found[as_path(name)] = None
     return tuple(found)
 
 
@@ -121,14 +105,14 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         running: the calls that run in the session's open turn, or None if it has no open turn;
             looked at only for the events in `NEEDS_TURN`.
     """
-    data = _map(payload)
-    session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
+    data = as_map(payload)
+    session, folder = as_text(data.get("session_id")), as_text(data.get("cwd"))
     if not session or not folder:
         return []
-    here = _Place(session, os.path.abspath(_raw(folder)), data)
-    name = _text(data.get("hook_event_name"))
+    here = _Place(session, os.path.abspath(as_path(folder)), data)
+    name = as_text(data.get("hook_event_name"))
     if name == "chat.message":
-        prompt, title = typed(_text(data.get("prompt"))), _text(data.get("title"))
+        prompt, title = typed(as_text(data.get("prompt"))), as_text(data.get("title"))
         # Until it has been named by its content, it is named by its time.
         title = "" if title.startswith("New session - ") else title
         continues = data.get("continues") is True
@@ -139,7 +123,7 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         bad = data.get("failed") is True or ("exit" in data and is_failure(data["exit"]))
         return here.call("tool-end", failed=bad)
     if name == "step" and running is not None:
-        return [here.event("step", text=_text(data.get("text")))]
+        return [here.event("step", text=as_text(data.get("text")))]
     if name == "session.idle" and running is not None:
         return here.stop(running)
     if name == "dispose":
@@ -165,13 +149,13 @@ class _Place:
         self._data = data
 
     def event(self, kind: EventKind, **fields: Any) -> Event:
-        key = _text(self._data.get("key"))
+        key = as_text(self._data.get("key"))
         return Event(kind, self._session, self._folder, agent="opencode", key=key, **fields)
 
     def call(self, kind: EventKind, **more: Any) -> list[Event]:
         """The begin or the end of a call, unless it has no id; an end says all that a begin says,
         which may have been missed."""
-        call, tool = _text(self._data.get("call")), _text(self._data.get("tool"))
+        call, tool = as_text(self._data.get("call")), as_text(self._data.get("tool"))
         if not call:
             return []
         does, paths, command = describe(tool, self._data.get("args"))
@@ -189,5 +173,5 @@ class _Place:
         goes_on = self._data.get("background") is True
         calls = () if goes_on else tuple(running)
         events = [self.event("tool-end", call=call, failed=True) for call in calls]
-        text, broken = _text(self._data.get("text")), self._data.get("interrupted") is True
+        text, broken = as_text(self._data.get("text")), self._data.get("interrupted") is True
         return [*events, self.event("end", text=text, background=goes_on, interrupted=broken)]

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from takeback.engine.agents.opencode.events import describe, is_failure
 from takeback.engine.agents.opencode.prompts import typed
+from takeback.engine.agents.payload import as_map
 from takeback.engine.agents.talk import TalkCall, TalkStep, TalkTurn
 
 _UNNAMED = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z")
@@ -31,18 +32,10 @@ def number(value: Any) -> int:
     return value if isinstance(value, int) and -(1 << 62) < value < 1 << 62 else 0
 
 
-def raw(path: str) -> bytes:
-    """A path as bytes."""
-    try:
-        return path.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return path.encode("utf-8", "surrogatepass")
-
-
 def record(data: Any) -> dict[str, Any]:
     """A JSON object, empty where it is none."""
     try:
-        return _map(json.loads(data)) if isinstance(data, str) else {}
+        return as_map(json.loads(data)) if isinstance(data, str) else {}
     except (ValueError, RecursionError):
         return {}
 
@@ -50,10 +43,6 @@ def record(data: Any) -> dict[str, Any]:
 def title(value: Any) -> str:
     """A session's title, "" until it has been named by its content."""
     return "" if _UNNAMED.fullmatch(text(value)) else text(value)
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:
@@ -80,7 +69,7 @@ class _Turn:
         """Take an answer, with its row's data."""
         if step.text or step.calls:
             self.steps.append(step)
-        self.ended_ns = _ns(_map(data.get("time")).get("completed"))
+        self.ended_ns = _ns(as_map(data.get("time")).get("completed"))
         self.open = not self.ended_ns or "tool" in text(data.get("finish"))
         self.interrupted = bool(data.get("error"))
 
@@ -132,7 +121,7 @@ def turns(
         key, row = text(message), record(data)
         if end and (key > end or (key == end and not end_part)):
             break
-        begun = _ns(_map(row.get("time")).get("created"))
+        begun = _ns(as_map(row.get("time")).get("created"))
         known = by_message.get(key, [])
         if row.get("role") == "user":
             prompt = _prompt(known)
@@ -185,9 +174,9 @@ def _step(parts: list[dict[str, Any]], at_ns: int) -> TalkStep:
         _call(
             part.get("callID"),
             part.get("tool"),
-            _map(part.get("state")),
-            _map(_map(part.get("state")).get("metadata")),
-            _map(_map(part.get("state")).get("time")).get("start"),
+            as_map(part.get("state")),
+            as_map(as_map(part.get("state")).get("metadata")),
+            as_map(as_map(part.get("state")).get("time")).get("start"),
         )
         for part in parts
         if part.get("type") == "tool"
@@ -214,7 +203,7 @@ def answered_ns(message: dict[str, Any]) -> int:
     """When a message, the newest of its turn, ended the turn; 0 where it did not."""
     last = message.get("role") == "assistant" and message.get("summary") is not True
     goes_on = "tool" in text(message.get("finish")) and not message.get("error")
-    return _ns(_map(message.get("time")).get("completed")) if last and not goes_on else 0
+    return _ns(as_map(message.get("time")).get("completed")) if last and not goes_on else 0
 
 
 # --- One row for each message -----------------------------------------------------------------
@@ -233,7 +222,7 @@ def new_turns(rows: Iterable[tuple[Any, ...]], revert: dict[str, Any]) -> tuple[
         if end and message == end:
             break
         row = record(data)
-        begun = _ns(_map(row.get("time")).get("created"))
+        begun = _ns(as_map(row.get("time")).get("created"))
         if kind == "user":
             found.append(_Turn(text(message), [typed(text(row.get("text")))], begun))
         elif kind == "assistant" and found:
@@ -242,15 +231,15 @@ def new_turns(rows: Iterable[tuple[Any, ...]], revert: dict[str, Any]) -> tuple[
 
 
 def _new_step(content: list[Any], at_ns: int) -> TalkStep:
-    items = [_map(item) for item in content]
+    items = [as_map(item) for item in content]
     said = [text(item.get("text")) for item in items if item.get("type") == "text"]
     calls = [
         _call(
             item.get("id"),
             item.get("name"),
-            _map(item.get("state")),
-            _map(_map(item.get("state")).get("structured")),
-            _map(item.get("time")).get("created"),
+            as_map(item.get("state")),
+            as_map(as_map(item.get("state")).get("structured")),
+            as_map(item.get("time")).get("created"),
         )
         for item in items
         if item.get("type") == "tool"

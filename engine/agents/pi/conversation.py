@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from takeback.engine.agents.payload import as_path, as_text
 from takeback.engine.agents.pi import tools
 from takeback.engine.agents.pi.setup import agent_folder
 from takeback.engine.agents.talk import Source, Talk, TalkCall, TalkStep, TalkTurn
@@ -52,13 +53,13 @@ def read(source: Source) -> Talk | None:
     header = next(records, None)
     if header is None or header.get("type") != "session":
         return None
-    origin = _text(header.get("parentSession"))
+    origin = as_text(header.get("parentSession"))
     session = Session(_time(header) if origin and os.path.exists(origin) else 0)
     for record in records:
         session.take(record)
     turns = session.turns()
     title = session.name or next((turn.prompt for turn in turns), "")
-    place = tools.raw(_text(header.get("cwd")))
+    place = as_path(as_text(header.get("cwd")))
     return Talk(source.session, "pi", title, place, turns, _session_of(origin))
 
 
@@ -85,14 +86,14 @@ class Session:
 
     def take(self, record: dict[str, Any]) -> None:
         """Take in one entry; what is of no known kind is only a link of the tree."""
-        name, parent = _text(record.get("id")), _text(record.get("parentId"))
+        name, parent = as_text(record.get("id")), as_text(record.get("parentId"))
         if not name or name in self._parents:
             return
         self._parents[name] = parent
         self._leaf = name
         turn = self._turn_of.get(parent)
         if record.get("type") == "session_info":
-            self.name = _text(record.get("name")) or self.name
+            self.name = as_text(record.get("name")) or self.name
         message = record.get("message") if record.get("type") == "message" else None
         message = message if isinstance(message, dict) else {}
         if message.get("role") == "user":
@@ -143,20 +144,20 @@ class _Turn:
             calls = [
                 one for one in parts if isinstance(one, dict) and one.get("type") == "toolCall"
             ]
-            named = [(_text(one.get("id")), one) for one in calls]
-            self._stop = _text(message.get("stopReason"))
+            named = [(as_text(one.get("id")), one) for one in calls]
+            self._stop = as_text(message.get("stopReason"))
             text = tools.text_of(message.get("content"))
             if text or named or self._stop not in tools.BROKEN:
                 self._steps.append((text, named, at))
         elif role == "toolResult":
-            self._ends[_text(message.get("toolCallId"))] = message.get("isError") is True
+            self._ends[as_text(message.get("toolCallId"))] = message.get("isError") is True
         else:
             # What the user ran or an extension wrote.
             return
         self._ended = max(self._ended, at)
 
     def _call(self, name: str, given: dict[str, Any], at: int) -> TalkCall:
-        tool, args = _text(given.get("name")), given.get("arguments")
+        tool, args = as_text(given.get("name")), given.get("arguments")
         kind = tools.call_kind(tool)
         command = args.get("command") if isinstance(args, dict) and tool in tools.SHELLS else ""
         failed = self._ends.get(name)
@@ -165,7 +166,7 @@ class _Turn:
             tool,
             kind,
             tools.paths_of(args) if kind in ("edit", "other") else (),
-            _text(command),
+            as_text(command),
             "lost" if failed is None else "failed" if failed else "done",
             at,
         )
@@ -204,11 +205,11 @@ def _first(path: str, info: os.stat_result) -> tuple[str, bytes]:
             header = _loaded(file.readline(_HEAD))
     except (OSError, ValueError):
         return "", b""
-    session, place = _text(header.get("id")), _text(header.get("cwd"))
+    session, place = as_text(header.get("id")), as_text(header.get("cwd"))
     if header.get("type") != "session" or not session or not place.startswith("/"):
         return "", b""
     try:
-        folder = os.path.realpath(tools.raw(place))
+        folder = os.path.realpath(as_path(place))
     except (OSError, ValueError):
         return "", b""
     _heads[path] = (info.st_ino, session, folder)
@@ -254,7 +255,7 @@ def _entries(folder: str) -> list[str]:
 def _time(record: dict[str, Any]) -> int:
     """When an entry was written, in nanoseconds since the epoch; 0 where it does not say."""
     try:
-        text = _text(record.get("timestamp")).replace("Z", "+00:00")
+        text = as_text(record.get("timestamp")).replace("Z", "+00:00")
         found = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         return 0
@@ -267,7 +268,3 @@ def _loaded(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

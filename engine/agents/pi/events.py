@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from takeback.engine.agents.own import is_own
+from takeback.engine.agents.payload import as_map, as_path, as_text
 from takeback.engine.agents.pi import tools
 from takeback.engine.facts import Event
 
@@ -26,14 +27,6 @@ NEEDS_TURN = frozenset({"turn_end"})
 """Events whose meaning depends on what the session has open."""
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _map(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def translate(payload: Any, running: Collection[str] | None = None) -> list[Event]:
     """The events of one payload, in order; none for what says nothing about files.
 
@@ -41,16 +34,16 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         running: the calls that run in the session's open turn, or None if it has no open turn;
             looked at only for the events in `NEEDS_TURN`.
     """
-    data = _map(payload)
-    session, folder = _text(data.get("session_id")), _text(data.get("cwd"))
+    data = as_map(payload)
+    session, folder = as_text(data.get("session_id")), as_text(data.get("cwd"))
     if not session or not folder:
         return []
-    here = _Place(data, session, os.path.abspath(tools.raw(folder)))
-    name = _text(data.get("hook_event_name"))
-    stop = _text(data.get("stop_reason"))
+    here = _Place(data, session, os.path.abspath(as_path(folder)))
+    name = as_text(data.get("hook_event_name"))
+    stop = as_text(data.get("stop_reason"))
     if name in ("before_agent_start", "user_message"):
         # What is typed while the agent works belongs to the turn, by the turn's own id.
-        return [here.event("begin", prompt=_text(data.get("prompt")))]
+        return [here.event("begin", prompt=as_text(data.get("prompt")))]
     if name == "agent_start":
         # Without a prompt: a new try after an error, or an extension that starts the agent.
         return [here.event("begin", continues=True)]
@@ -59,7 +52,7 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     if name == "tool_result":
         return here.call("tool-end", failed=data.get("is_error") is True)
     if name == "turn_end":
-        text = _text(data.get("text"))
+        text = as_text(data.get("text"))
         said = running is not None and (text or stop not in tools.BROKEN)
         return [here.event("step", text=text)] if said else []
     if name == "agent_end":
@@ -94,16 +87,16 @@ class _Place:
             self._session,
             self._folder,
             agent="pi",
-            key=_text(data.get("turn_id")),
-            transcript=_text(data.get("transcript_path")),
+            key=as_text(data.get("turn_id")),
+            transcript=as_text(data.get("transcript_path")),
             **fields,
         )
 
     def call(self, kind: EventKind, **more: Any) -> list[Event]:
         """The begin or the end of a call, unless it has no id or is one of takeback itself."""
-        call, tool = _text(self._data.get("tool_call_id")), _text(self._data.get("tool_name"))
-        given = _map(self._data.get("tool_input"))
-        command = _text(given.get("command")) if tool in tools.SHELLS else ""
+        call, tool = as_text(self._data.get("tool_call_id")), as_text(self._data.get("tool_name"))
+        given = as_map(self._data.get("tool_input"))
+        command = as_text(given.get("command")) if tool in tools.SHELLS else ""
         if not call or ("takeback" in command and is_own(command)):
             return []
         does = tools.call_kind(tool)

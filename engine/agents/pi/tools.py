@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from takeback.engine.agents.payload import as_path
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -33,15 +35,6 @@ def call_kind(tool: str) -> CallKind | None:
     return "other" if tool in READERS else None
 
 
-def raw(text: str) -> bytes:
-    """A path as bytes; text that no file system holds gives a path that does not exist."""
-    text = text.replace("\0", "\ufffd")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
 def paths_of(given: Any) -> tuple[bytes, ...]:
     """The file that a call's input names, read as pi's tools do."""
     value = given.get("path") if isinstance(given, dict) else None
@@ -50,7 +43,7 @@ def paths_of(given: Any) -> tuple[bytes, ...]:
     path = value.removeprefix("@").translate(_PLAIN)
     if path == "~" or path.startswith("~/"):
         path = os.path.expanduser("~") + path[1:]
-    return (raw(path),) if path else ()
+    return (as_path(path),) if path else ()
 
 
 def text_of(content: Any) -> str:
