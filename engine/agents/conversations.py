@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import accumulate
 from typing import Protocol, cast
 
 from takeback.engine.agents import hook
@@ -119,7 +120,8 @@ def told(session: Session, root: bytes, home: bytes) -> Session:
             continue
         try:
             found = [source for source in reader.find(root, home) if source.session == session.id]
-            talk = reader.read(found[0]) if found else None
+            found.sort(key=lambda source: source.stamp[:1])
+            talk = reader.read(found[-1]) if found else None
             if talk is not None:
                 return _told(session, talk, _pairs(session.turns, talk.turns))
         except Exception:
@@ -239,8 +241,9 @@ def _calls(turn: TalkTurn) -> Iterator[TalkCall]:
 
 def _told(session: Session, talk: Talk, pairs: dict[str, int]) -> Session:
     """A recorded session with what no hook told."""
+    earlier = _earlier(talk)
     turns = tuple(
-        _told_turn(turn, talk, pairs[turn.id])
+        _told_turn(turn, talk.turns[pairs[turn.id]], talk.folder, earlier[pairs[turn.id]])
         if turn.id in pairs
         else replace(turn, folder=talk.folder)
         for turn in session.turns
@@ -252,19 +255,18 @@ def _told(session: Session, talk: Talk, pairs: dict[str, int]) -> Session:
     return replace(session, title=title, turns=turns)
 
 
-def _earlier(talk: Talk, at: int) -> int:
-    """How many prompts come before one, without those that the conversation went back from."""
-    return sum(not turn.rewound for turn in talk.turns[:at])
+def _earlier(talk: Talk) -> list[int]:
+    """For each prompt how many come before, without those that the conversation went back from."""
+    return list(accumulate((not turn.rewound for turn in talk.turns), initial=0))
 
 
-def _told_turn(turn: Turn, talk: Talk, at: int) -> Turn:
-    told = talk.turns[at]
+def _told_turn(turn: Turn, told: TalkTurn, folder: bytes, earlier: int) -> Turn:
     return replace(
         turn,
         prompt=turn.prompt or told.prompt,
         key=turn.key or told.key,
-        folder=talk.folder,
-        earlier=_earlier(talk, at),
+        folder=folder,
+        earlier=earlier,
         steps=_told_steps(turn.steps, told),
         notes=(*turn.notes, *_notes(told)),
     )
@@ -322,7 +324,10 @@ def _past(talk: Talk, root: bytes) -> Session:
 
 
 def _past_session(talk: Talk, root: bytes) -> Session:
-    turns = tuple(_past_turn(talk, at, turn, root) for at, turn in enumerate(talk.turns))
+    earlier = _earlier(talk)
+    turns = tuple(
+        _past_turn(talk, at, turn, root, earlier[at]) for at, turn in enumerate(talk.turns)
+    )
     title = talk.title or next((turn.prompt for turn in turns if turn.prompt), "")
     return Session(
         talk.session,
@@ -335,7 +340,7 @@ def _past_session(talk: Talk, root: bytes) -> Session:
     )
 
 
-def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes) -> Turn:
+def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes, earlier: int) -> Turn:
     name = f"past:{talk.agent}:{talk.session}:{at + 1}"
     number = 0
     steps = []
@@ -368,7 +373,7 @@ def _past_turn(talk: Talk, at: int, turn: TalkTurn, root: bytes) -> Turn:
         key=turn.key,
         agent=talk.agent,
         folder=talk.folder,
-        earlier=_earlier(talk, at),
+        earlier=earlier,
     )
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from takeback.engine.agents import hook, resume
+from takeback.engine.agents import conversations, hook, resume
+from takeback.engine.agents.claude import conversation
 from takeback.engine.agents.programs import Programs
+from takeback.engine.agents.talk import Source
 from takeback.engine.model import Plan, Request, Turn
 from takeback.tui import resuming
 from tests.agents.test_claude import Replay, payloads
+from tests.agents.test_conversations import put_talk
 
 SESSION = payloads("basic3")[0]["session_id"]
 
@@ -72,6 +76,61 @@ def test_no_way_is_known_for_others(agent: str) -> None:
 
 def turn_of(agent: str) -> Turn:
     return Turn("t1-x", 1, "s1", "p", "complete", 1, 2, None, None, True, (), (), (), agent=agent)
+
+
+def told(turn: Turn, **given: object) -> resume.Way:
+    found = resume.continue_from(turn, root=b"/p")
+    assert found is not None
+    return replace(found, **given)  # type: ignore[arg-type]
+
+
+def test_a_way_that_leaves_nothing_to_do_says_so() -> None:
+    way = told(turn_of("claude"), argv=("claude", "--at", "5"), then="", last="")
+    assert way.exact and resuming.then(way) == ""
+    assert resuming.sentence(way) == ("To go on in the conversation from before it: claude --at 5.")
+    assert resuming.opening(way) == (
+        "Opening the conversation in Claude Code as it was before “p”."
+    )
+    assert resuming.lines(way, b"/p", forks=True) == [
+        "claude --at 5", "It opens it as it was before “p”."
+    ]  # fmt: skip
+    open_now = replace(way, running=True)
+    assert resuming.sentence(open_now).endswith("claude --at 5, once Claude Code is closed there.")
+    assert resuming.at_work(open_now)[1] == "Go on there, or end it first."
+
+
+def test_a_way_by_hand_names_the_copy_where_there_could_be_one() -> None:
+    way = told(turn_of("claude"), then="type /back to", last=" and enter")
+    assert resuming.lines(way, b"/p")[1:] == ["Then type /back to “p” and enter."]
+    assert "--fork, Claude Code makes a copy" in resuming.lines(way, b"/p", forks=True)[2]
+    assert resuming.at_work(way)[1] == "There, type /back to “p” and enter."
+
+
+def test_what_terminals_obey_stays_out_of_the_words() -> None:
+    way = told(replace(turn_of("claude"), prompt="\x1b[31mred\nmore"), folder=b"/p/\x1b\xff")
+    said = [resuming.sentence(way, b"/p"), resuming.opening(way), *resuming.lines(way, b"/p")]
+    assert all(text.isprintable() for text in said) and "\\e[31mred" in said[0]
+    assert "\\xff" in said[0]
+
+
+def test_the_agents_own_files_tell_folder_place_and_key(
+    replay: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    put_talk(home, replay.root / "sub", "basic3")
+    (session,) = replay.project().sessions()
+    assert {turn.earlier for turn in session.turns} == {-1}
+    found = conversations.told(session, os.fsencode(replay.root), os.fsencode(home))
+    points = [resume.point_of(turn, b"/p", os.fsencode(home)) for turn in found.turns]
+    assert [point.index for point in points] == [0, 1, 2]
+    assert {point.folder for point in points} == {os.fsencode(replay.root / "sub")}
+    assert all(point.key for point in points) and points[0].home == os.fsencode(home)
+
+    def broken(root: bytes, home: bytes) -> list[Source]:
+        raise ValueError
+
+    monkeypatch.setattr(conversation, "find", broken)
+    assert conversations.told(session, b"/p", b"/h") == session
 
 
 def test_an_undo_of_the_newest_turn_shows_it(replay: Replay) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from takeback.engine.agents import conversations
 from takeback.tui import past
+from takeback.tui.cli import main
+from takeback.tui.screens.resume import ResumeScreen
 from takeback.tui.screens.sessions import SessionsScreen
 from takeback.tui.screens.undo import UndoScreen
 from tests.agents.test_claude_talk import TALKS
@@ -73,6 +76,33 @@ def test_a_conversation_from_before_is_read_like_any_other(talked: Path) -> None
         assert not isinstance(d.app.screen, UndoScreen) and is_new(talked)
 
     play(talked, story)
+
+
+def test_one_can_go_on_in_a_conversation_from_before(talked: Path) -> None:
+    async def story(d: Driver) -> None:
+        await sessions(d)
+        await d.press("end", "enter")
+        await d.timeline()
+        await d.until(lambda: any(past.BEFORE in row for row in d.rows()))
+        await d.press("c")
+        await d.until(lambda: isinstance(d.app.screen, ResumeScreen) and bool(d.rows()))
+        assert "Conversation: before takeback" in d.text()
+        command = next(row for row in d.rows() if row.startswith("claude "))
+        assert "past:" not in command
+        assert not any("Files and conversation" in row for row in d.rows())
+
+    play(talked, story)
+
+
+def test_the_command_line_goes_on_from_before_as_well(
+    talked: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(talked)
+    assert main(["log", "--json"]) == 0
+    session = json.loads(capsys.readouterr().out)["past"][0]
+    assert main(["resume", session["turns"][0]["id"], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert session["id"] in found["argv"] and found["agent"] == "claude"
 
 
 def test_what_one_look_does_not_read_the_next_one_does(

@@ -98,6 +98,14 @@ def test_after_an_undo_it_goes_on_where_the_files_stand(shop: Path, env: dict[st
     assert "second" in document(shop, env, "resume")["then"], "everything stands again"
 
 
+def test_a_newer_prompt_counts_more_than_an_undo_before_it(shop: Path, env: dict[str, str]) -> None:
+    assert "second" in document(shop, env, "undo")["resume"]["then"]
+    begin = ["record", "begin", "--session", "s1", "--agent", "claude", "--prompt", "third"]
+    assert cli(shop, env, *begin).returncode == 0
+    assert cli(shop, env, "record", "end", "--session", "s1").returncode == 0
+    assert "third" in document(shop, env, "resume")["then"]
+
+
 def test_undo_goes_on_in_the_conversation_where_that_was_asked_for(
     shop: Path, env: dict[str, str]
 ) -> None:
