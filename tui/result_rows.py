@@ -16,7 +16,8 @@ from takeback.tui.widgets.row_list import Role, Row, Span
 
 _UNKNOWN = "unknown origin"
 WAY = "way"
-"""The row that leads to the conversation."""
+LEADS = frozenset({"head:way", WAY, "way:then"})
+"""The rows that lead to the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +139,23 @@ def rows(result: Result, glyphs: Glyphs) -> list[Row]:
     out += _lines("effects", [EFFECTS, *effects] if effects else [], "warning")
     notes = [safe(note) for note in result.outcome.notes]
     out += _lines("notes", ["Notes", *notes] if notes else [], "title")
-    out += _lines("regret", _ways_back(result), "title")
-    said = resuming.sentence(way(result), result.root)
-    return out + ([Row(WAY, (Span(said),), indent=2)] if said else [])
+    return out + _lines("regret", _ways_back(result), "title") + _conversation(result)
+
+
+def _conversation(result: Result) -> list[Row]:
+    """The command that leads back into the conversation, and what to do there."""
+    found = way(result)
+    if found is None:
+        return []
+    todo = resuming.then(found)
+    key = keys.words("  ({result.resume} goes on there)")
+    head = (Span(f"The conversation in {found.title}", "title"),)
+    if found.running:
+        here = resuming.sentence(found, result.root)
+        return [Row("head:way", head, head=True), Row("way:then", (Span(here),), indent=2)]
+    command = (Span(safe(found.command(result.root)), "code"),)
+    rows = [Row("head:way", (*head, Span(key, "muted")), head=True), Row(WAY, command, indent=2)]
+    return [*rows, Row("way:then", (Span(f"Then {todo}."),), indent=2)] if todo else rows
 
 
 def _ways_back(result: Result) -> list[str]:

@@ -51,7 +51,7 @@ class ResultScreen(BaseScreen):
 
     def action_close(self) -> None:
         row = self.query_one("#rows", RowList).current
-        if row is not None and row.key == result_rows.WAY:
+        if row is not None and row.key in result_rows.LEADS:
             self.action_resume()
         else:
             self.app.pop_screen()
