@@ -141,9 +141,12 @@ def carry_out(project: Project, request: Request, args: Arguments, out: Output) 
         return Exit.DECIDE
     elif asks and not args.flag("--yes") and not _agreed(plan, turns, args, out):
         return Exit.DECIDE
+    # Before anything is written: reading takes a moment, and may be interrupted.
+    found, seen = verbs_resume.way_after(project, plan, sessions), plan
     plan, outcome = _settled(project, request, plan, args)
     lines = present.plan_lines(plan, turns, done=True) + present.outcome_lines(outcome, turns)
-    found = verbs_resume.way_after(project, plan, sessions)
+    if plan.targets != seen.targets:
+        found = None
     leads = args.flag("--resume") and bool(outcome.operation) and not plan.conflicts
     leads = leads and found is not None and not found.running and verbs_resume.at_terminal(out)
     said = "" if leads else resuming.sentence(found, here)

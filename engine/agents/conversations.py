@@ -121,7 +121,7 @@ def told(session: Session, root: bytes, home: bytes) -> Session:
         try:
             found = [source for source in reader.find(root, home) if source.session == session.id]
             found.sort(key=lambda source: source.stamp[:1])
-            talk = reader.read(found[-1]) if found else None
+            talk = reader.read(found[-1]) if found and _cost(found[-1]) <= _BUDGET else None
             if talk is not None:
                 return _told(session, talk, _pairs(session.turns, talk.turns))
         except Exception:

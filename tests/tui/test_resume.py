@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from takeback.engine.agents import conversations
 from takeback.engine.agents.claude import resume as claude
 from takeback.engine.agents.programs import Programs
 from takeback.engine.agents.resume import Point, Way
+from takeback.engine.model import Session
 from takeback.tui.cli import main
 from tests.tui.test_cli import cli, env, folder, on_terminal
 
@@ -196,3 +198,14 @@ def test_an_agent_that_makes_no_copies_is_named(
     assert main(["resume", "2", "--fork", "--json"]) == 1
     error = json.loads(capsys.readouterr().out)["error"]
     assert "makes no copy" in error["message"] and "--fork" in error["hint"]
+
+
+def test_an_interruption_while_conversations_are_read_comes_before_the_undo(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(*given: object) -> Session:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conversations, "told", told)
+    assert main(["undo"]) == 130
+    assert (here / "second.txt").exists()
