@@ -364,7 +364,7 @@ def test_paths_are_read_as_pi_reads_them(
 
 TOLD = [
     "before_agent_start", "user_message", "agent_start", "tool_call", "tool_result", "turn_end",
-    "agent_end", "session_shutdown", "other",
+    "agent_end", "session_shutdown", "gave_up", "other",
 ]  # fmt: skip
 
 
@@ -421,3 +421,13 @@ def test_a_note_is_told_with_a_prompt_only() -> None:
     told = json.loads(pi.answer("before_agent_start", "Note."))
     assert told == {"note": "Note."}
     assert pi.answer("user_message", "Note.") == pi.answer("agent_start", "Note.") == b""
+
+
+def test_a_turn_that_pi_gave_up_after_an_error_is_over(replay: Replay) -> None:
+    tell(replay, "before_agent_start", prompt="one")
+    tell(replay, "agent_end", stop_reason="error")
+    assert [(turn.state, turn.background) for turn in replay.turns()] == [("complete", True)]
+    tell(replay, "gave_up")
+    assert [(turn.state, turn.background) for turn in replay.turns()] == [("complete", False)]
+    tell(replay, "gave_up")
+    assert len(replay.turns()) == 1, "where nothing is open, nothing is over"

@@ -236,6 +236,27 @@ def test_sessions_in_a_folder_of_their_own(place: Place, monkeypatch: pytest.Mon
     assert len(place.talks()) == 1
 
 
+@pytest.mark.parametrize("level", ["user", "project"])
+@pytest.mark.parametrize(
+    "named", ["own", "~/own", "../own", "{place}/own", ".", 3, "a\0", "\ud800"]
+)
+def test_sessions_where_pis_settings_say(place: Place, level: str, named: Any) -> None:
+    place.put("basic3")
+    parent = place.home if level == "user" else place.root
+    folder = parent / (".pi/agent" if level == "user" else ".pi")
+    folder.mkdir(parents=True, exist_ok=True)
+    given = named.format(place=place.home.parent) if isinstance(named, str) else named
+    (folder / "settings.json").write_text(json.dumps({"sessionDir": given}))
+    own = {"own": place.root / "own", "~/own": place.home / "own", ".": place.root}.get(
+        named, place.home.parent / "own"
+    )
+    own.mkdir(exist_ok=True)
+    for path in place.sessions.iterdir():
+        path.rename(own / path.name)
+    readable = isinstance(named, str) and named not in ("a\0", "\ud800")
+    assert len(place.talks()) == (1 if readable else 0)
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_session_is_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from takeback.engine.agents.files import read_file
 from takeback.engine.agents.payload import as_path, as_text
 from takeback.engine.agents.pi import tools
-from takeback.engine.agents.pi.setup import agent_folder
+from takeback.engine.agents.pi.setup import agent_folder, settings_file
 from takeback.engine.agents.talk import Source, Talk, TalkCall, TalkStep, TalkTurn
+from takeback.engine.errors import UsageError
 
 _LARGEST = 64 << 20
 """Of a longer session the end is read."""
@@ -30,9 +32,8 @@ _heads: dict[str, tuple[int, str, bytes]] = {}
 def find(root: bytes, home: bytes) -> list[Source]:
     """The conversations that were held in a project, oldest first."""
     within = os.path.realpath(root)
-    slug = "--" + re.sub(r"[/\\:]", "-", os.fsdecode(within).lstrip("/"))
     found: list[Source] = []
-    for folder in _folders(home, slug):
+    for folder in _folders(home, within):
         for name in _entries(folder):
             path = os.path.join(folder, name)
             try:
@@ -49,13 +50,13 @@ def find(root: bytes, home: bytes) -> list[Source]:
 
 def read(source: Source) -> Talk | None:
     """A whole conversation; None where its file is gone or no session."""
-    records = _records(source.place)
-    header = next(records, None)
+    lines = records(source.place)
+    header = next(lines, None)
     if header is None or header.get("type") != "session":
         return None
     origin = as_text(header.get("parentSession"))
     session = Session(_time(header) if origin and os.path.exists(origin) else 0)
-    for record in records:
+    for record in lines:
         session.take(record)
     turns = session.turns()
     title = session.name or next((turn.prompt for turn in turns), "")
@@ -184,15 +185,31 @@ class _Turn:
 # --- Files ------------------------------------------------------------------------------------
 
 
-def _folders(home: bytes, slug: str) -> Iterator[str]:
-    """The folders in which sessions of a project can be, by its name in them."""
+def _folders(home: bytes, root: bytes) -> Iterator[str]:
+    """The folders in which sessions of a project can be."""
+    given: list[str] = []
     own = os.environ.get("PI_CODING_AGENT_SESSION_DIR")
     if own:
-        yield own
+        given.append(own)
+    inner = os.fsdecode(root)
+    # Any of them may have been the one that counted when a session was held.
+    for path in (settings_file("project", root, home), settings_file("user", root, home)):
+        named = as_text(_loaded(_head(path)).get("sessionDir"))
+        if named:
+            given.append(named)
+    user = os.fsdecode(home)
+    found = [os.path.join(inner, re.sub(r"^~(?=/|$)", lambda _: user, one)) for one in given]
+    slug = "--" + re.sub(r"[/\\:]", "-", inner.lstrip("/"))
     sessions = os.path.join(os.fsdecode(agent_folder(home)), "sessions")
-    for name in _entries(sessions):
-        if name.startswith(slug):
-            yield os.path.join(sessions, name)
+    found += [os.path.join(sessions, name) for name in _entries(sessions) if name.startswith(slug)]
+    yield from dict.fromkeys(map(os.path.normpath, found))
+
+
+def _head(path: bytes) -> bytes:
+    try:
+        return (read_file(path) or b"")[:_HEAD]
+    except UsageError:
+        return b""
 
 
 def _first(path: str, info: os.stat_result) -> tuple[str, bytes]:
@@ -216,7 +233,7 @@ def _first(path: str, info: os.stat_result) -> tuple[str, bytes]:
     return session, folder
 
 
-def _records(path: str) -> Iterator[dict[str, Any]]:
+def records(path: str) -> Iterator[dict[str, Any]]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(fd, "rb") as file:

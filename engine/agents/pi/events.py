@@ -23,7 +23,7 @@ PROGRAM = b"pi"
 PID = "TAKEBACK_AGENT_PID"
 """The variable in which our extension names pi's process."""
 
-NEEDS_TURN = frozenset({"turn_end"})
+NEEDS_TURN = frozenset({"gave_up", "turn_end"})
 """Events whose meaning depends on what the session has open."""
 
 
@@ -58,6 +58,9 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
     if name == "agent_end":
         # After an error of the model pi tries again by itself, and goes on with the turn.
         return [here.event("end", interrupted=stop == "aborted", background=stop == "error")]
+    if name == "gave_up":
+        # It did not try again.
+        return [here.event("end")] if running is not None else []
     if name == "session_shutdown":
         return [here.event("session-end")]
     return []

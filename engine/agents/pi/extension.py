@@ -25,6 +25,8 @@ import {{ spawnSync }} from "node:child_process";
 {hook};
 {call};
 const READS = new Set({reads});
+// As long as the longest pause before a third try, of pi's own settings, and more.
+const GIVES_UP_MS = 15000;
 const COMMANDS = [
   ["undo", "undo", "Take back what the newest turn did to files (options as of 'takeback undo')"],
   ["redo", "redo", "Put back what the newest undo took back"],
@@ -78,6 +80,7 @@ export default function (pi: any) {{
   let turn = "";
   let prompted = false;
   let first = false;
+  let waiting: any;
 
   const on = (event: string, handler: (event: any, ctx: any) => unknown) =>
     pi.on(event, async (payload: any, ctx: any) => {{
@@ -89,6 +92,7 @@ export default function (pi: any) {{
     }});
 
   on("before_agent_start", (event, ctx) => {{
+    clearTimeout(waiting);
     turn = ctx.sessionManager.getLeafId() ?? "first";
     prompted = first = true;
     const said = tell("before_agent_start", ctx, {{ turn_id: turn, prompt: event.prompt }});
@@ -97,6 +101,7 @@ export default function (pi: any) {{
     if (content) return {{ message: {{ customType: "takeback", content, display: true }} }};
   }});
   on("agent_start", (_event, ctx) => {{
+    clearTimeout(waiting);
     if (!prompted) tell("agent_start", ctx, {{ turn_id: turn }});
     prompted = false;
   }});
@@ -133,6 +138,16 @@ export default function (pi: any) {{
     first = false;
     const last = (event.messages ?? []).filter((one: any) => one?.role === "assistant").pop();
     tell("agent_end", ctx, {{ stop_reason: last?.stopReason }});
+    if (last?.stopReason !== "error") return;
+    // pi says of no error whether it tries again: when it is idle for long, it does not.
+    const session = ctx.sessionManager.getSessionId();
+    waiting = setTimeout(() => {{
+      try {{
+        if (ctx.sessionManager.getSessionId() !== session || !ctx.isIdle()) return;
+        tell("gave_up", ctx);
+      }} catch {{}}
+    }}, GIVES_UP_MS);
+    waiting.unref();
   }});
   on("session_shutdown", (event, ctx) => {{
     if (event.reason !== "reload") tell("session_shutdown", ctx);

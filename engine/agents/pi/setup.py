@@ -31,6 +31,12 @@ def agent_folder(home: bytes) -> bytes:
     return os.path.abspath(home + raw[1:] if raw == b"~" or raw.startswith(b"~/") else raw)
 
 
+def settings_file(level: Level, root: bytes, home: bytes) -> bytes:
+    """pi's settings of a level."""
+    folder = os.path.join(root, b".pi") if level == "project" else agent_folder(home)
+    return os.path.join(folder, b"settings.json")
+
+
 def extension_file(level: Level, root: bytes, home: bytes) -> bytes:
     """Where our extension stands."""
     folder = os.path.join(root, b".pi") if level == "project" else agent_folder(home)
