@@ -12,8 +12,13 @@ from typing import Any
 import pytest
 
 from takeback.engine.agents.pi import conversation
+from takeback.engine.agents.pi.resume import fork
+from takeback.engine.agents.programs import Programs
+from takeback.engine.agents.resume import Point
 from takeback.engine.agents.talk import Talk
+from tests.agents.terminal import program
 from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
+from tests.agents.test_bed_telling import asked
 
 pytestmark = pytest.mark.agents
 
@@ -193,3 +198,34 @@ def test_undo_redo_and_status_within_pi(tmp_path: Path) -> None:
         assert words in newest.read_text("utf-8"), given
         assert b.files() == files, given
     assert len(b.turns()) == 1
+
+
+def test_a_copy_of_a_conversation_before_a_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = PiBed(tmp_path, "basic3", True)
+    b.pi("--turns", "1,2", *b.connect())
+    (file,) = (b.home / ".pi/agent/sessions").rglob("*.jsonl")
+    held = file.read_bytes()
+    script = program(b.env, "pi/node_modules/@mariozechner/pi-coding-agent/dist/cli.js")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pi").symlink_to(script)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(b.home))
+    # The model's server is gone by now: nobody can be asked anything.
+    session = b.tb("log")["sessions"][0]["id"]
+    points = {
+        key: Point(session, os.fsencode(b.shop), turn.prompt, turn.key, -1, os.fsencode(b.home))
+        for key, turn in zip((1, 2), b.talks()[0].turns, strict=True)
+    }
+    assert fork(points[1], Programs()).argv == ("pi",)
+    way = fork(points[2], Programs())
+    assert way.exact and way.argv[:2] == ("pi", "--session") and way.argv[2] != session
+    assert file.read_bytes() == held and len(b.turns()) == 2
+    copy = next(talk for talk in b.talks() if talk.session == way.argv[2])
+    assert copy.parent == session and copy.turns == ()
+
+    b.pi("--turns", "3", "--bodies", *(f"--arg={word}" for word in way.argv[1:]))
+    last = asked(b)[-1]
+    assert "[1]" in last and "[3]" in last and "[2]" not in last
+    assert file.read_bytes() == held

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from takeback.engine.agents import hook, interrupt
 from takeback.engine.agents.gemini import chat, tools
 from takeback.engine.agents.gemini import events as gemini
+from takeback.engine.agents.gemini import interrupt as gemini_interrupt
 from takeback.engine.facts import Event
 from takeback.engine.model import Request, Turn
 from takeback.engine.project import Project
@@ -376,6 +377,34 @@ def test_a_command_that_is_cancelled_ends_the_turn_at_once(session: Session) -> 
     session.shell("AfterTool", second=2, tool_response={"llmContent": answer})
     turn = session.turn()
     assert turn.state == "interrupted" and turn.calls[0].state == "failed"
+
+
+def test_the_hook_of_a_cancelled_command_gets_its_time(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.begin()
+    session.shell("BeforeTool")
+    (session.replay.root / "made.txt").write_text("made\n")
+    session.say("info", "Request cancelled.", second=2)
+    # Somebody looks before it has come.
+    monkeypatch.setattr(gemini_interrupt, "_stamp", lambda at: "2000")
+    session.replay.project().begin_command()
+    assert session.turn().state == "running"
+    session.shell("AfterTool", second=2, tool_response={"llmContent": "Command was cancelled"})
+    turn = session.turn()
+    assert turn.state == "interrupted" and turn.calls[0].state == "failed"
+    assert [change.evidence for change in turn.changes] == ["during-call"]
+
+
+def test_a_cancelled_command_of_which_no_hook_tells_is_over(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.begin()
+    session.shell("BeforeTool")
+    session.say("info", "Request cancelled.", second=2)
+    monkeypatch.setattr(gemini_interrupt, "_stamp", lambda at: "9000")
+    session.replay.project().begin_command()
+    assert session.turn().state == "interrupted"
 
 
 def test_a_cancelled_turn_before_this_one_says_nothing_of_it(session: Session) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from takeback.engine.agents.gemini.messages import History
@@ -58,16 +58,49 @@ def read(source: Source) -> Talk | None:
     """A whole conversation; None where its file is gone or no chat."""
     folder = os.path.dirname(source.place)
     parent = os.path.basename(folder) if os.path.basename(folder) != "chats" else ""
-    chats = [one for one in _files(folder, parent) if one.session == source.session]
+    history = _history(folder, parent, source.session)
+    if history is None:
+        return None
+    copied: Collection[str] = ()
+    if history.imported and not parent:
+        origin = os.path.basename(history.imported).removesuffix(".jsonl")
+        known = _history(folder, "", origin) if origin != source.session else None
+        if known is not None:
+            # What was said before stands in the conversation that this one is a copy of.
+            copied, parent = known.names, origin
+    turns = history.turns(copied)
+    title = history.summary or next((turn.prompt for turn in turns), "")
+    return Talk(source.session, "gemini", title, _place(source.place), turns, parent)
+
+
+def chats(source: Source) -> list[str]:
+    """The files of a conversation, the newest first."""
+    found = [
+        one for one in _files(os.path.dirname(source.place), "") if one.session == source.session
+    ]
+    return [one.path for one in sorted(found, key=lambda one: (one.begun, one.path), reverse=True)]
+
+
+def imported(source: Source, path: str) -> str:
+    """The conversation that Gemini CLI made from a file, beside another; "" for none."""
+    folder = os.path.dirname(source.place)
+    for session in {one.session for one in _files(folder, "")} - {source.session}:
+        history = _history(folder, "", session)
+        if history is not None and history.imported == path:
+            return session
+    return ""
+
+
+def _history(folder: str, parent: str, session: str) -> History | None:
+    """All that was said in a session, None where there is none."""
+    chats = [one for one in _files(folder, parent) if one.session == session]
     if not chats:
         return None
     history = History()
     for one in sorted(chats, key=lambda one: (one.begun, one.path)):
-        for record in _records(one.path):
+        for record in records(one.path):
             history.take(record)
-    turns = history.turns()
-    title = history.summary or next((turn.prompt for turn in turns), "")
-    return Talk(source.session, "gemini", title, _place(source.place, parent), turns, parent)
+    return history
 
 
 # --- Folders ----------------------------------------------------------------------------------
@@ -96,10 +129,12 @@ def _project(folder: str) -> str:
     return found.decode("utf-8", "surrogateescape").strip()
 
 
-def _place(path: str, parent: str) -> bytes:
+def _place(path: str) -> bytes:
     """The project of a chat: where the agent was started."""
-    folder = os.path.dirname(os.path.dirname(path))
-    folder = os.path.dirname(folder) if parent else folder
+    folder = os.path.dirname(path)
+    if os.path.basename(folder) != "chats":
+        folder = os.path.dirname(folder)
+    folder = os.path.dirname(folder)
     place = _project(folder)
     if not place:
         projects = os.path.join(os.path.dirname(os.path.dirname(folder)), "projects.json")
@@ -167,7 +202,7 @@ def _first(path: str, info: os.stat_result) -> tuple[str, str]:
     return session, begun
 
 
-def _records(path: str) -> Iterator[Any]:
+def records(path: str) -> Iterator[Any]:
     if not path.endswith(".jsonl"):
         found = as_map(_json(path))
         messages = found.pop("messages", None)

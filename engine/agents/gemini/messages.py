@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from takeback.engine.agents.talk import TalkCall, TalkStep, TalkTurn
 
 _CANCELLED = "Request cancelled."
 _RESTORED = "Restored project to the state before the tool call."
+_IMPORTED = "Imported session from "
 
 
 def time_of(value: Any) -> int:
@@ -28,10 +30,12 @@ class History:
 
     Attributes:
         summary: what Gemini CLI itself calls the conversation.
+        imported: the file that it was begun from, "" for none.
     """
 
     def __init__(self) -> None:
         self.summary = ""
+        self.imported = ""
         self._messages: dict[str, dict[str, Any]] = {}
         self._gone: set[str] = set()
         self._before: set[str] = set()
@@ -55,16 +59,19 @@ class History:
                 self._replace([one for one in messages if isinstance(one, dict)])
 
     def _message(self, name: str, record: dict[str, Any]) -> None:
-        if record.get("type") == "info" and chat.text_of(record.get("content")) == _RESTORED:
+        said = chat.text_of(record.get("content")) if record.get("type") == "info" else ""
+        if said == _RESTORED:
             # Only now it is known why the messages before were replaced.
             self._gone |= self._before
+        elif said.startswith(_IMPORTED) and name.startswith("import-"):
+            self.imported = said.removeprefix(_IMPORTED)
         self._messages[name] = record
         self._gone.discard(name)
 
     def _replace(self, messages: list[dict[str, Any]]) -> None:
         """The list of messages is given anew: after a resume, a compression, or a return."""
         ids = [one["id"] for one in messages if isinstance(one.get("id"), str)]
-        if not any(_is_typed(one) for one in self._messages.values()):
+        if not any(is_typed(one) for one in self._messages.values()):
             # All that there is: the chat in which they came about is gone.
             for one in messages:
                 if isinstance(one.get("id"), str):
@@ -77,7 +84,7 @@ class History:
         # Messages that were just written for the list say again what was said before.
         known = list(self._messages)
         again = known[known.index(dropped[-1]) + 1 :]
-        earlier = {_text(self._messages[name]) for name in known[: -len(again) or None]}
+        earlier = {text_of(self._messages[name]) for name in known[: -len(again) or None]}
         said: set[str] = set()
         if all(_is_again(self._messages[name], earlier) for name in again):
             said = {call for name in again for call in _call_ids(self._messages.pop(name))}
@@ -85,19 +92,29 @@ class History:
 
     # --- Turns ---------------------------------------------------------------------------------
 
-    def turns(self) -> tuple[TalkTurn, ...]:
-        """What was asked and what was done, oldest first."""
+    @property
+    def names(self) -> Collection[str]:
+        """The names of all messages."""
+        return self._messages.keys()
+
+    def turns(self, without: Collection[str] = ()) -> tuple[TalkTurn, ...]:
+        """What was asked and what was done, oldest first.
+
+        Args:
+            without: messages whose turns are told elsewhere.
+        """
         made: list[_Turn] = []
         for name, record in self._messages.items():
             kind = record.get("type")
-            if kind == "user" and _is_typed(record):
-                made.append(_Turn(name, _text(record), record))
-            elif kind == "info" and _text(record) == _RESTORED:
+            if kind == "user" and is_typed(record):
+                made.append(_Turn(name, text_of(record), record))
+            elif kind == "info" and text_of(record) == _RESTORED:
                 made.append(_Turn(name, "/restore", record))
             elif made:
                 made[-1].take(record)
                 made[-1].stays = made[-1].stays or (kind == "gemini" and name not in self._gone)
-        return tuple(turn.made(turn.name in self._gone and not turn.stays) for turn in made)
+        own = [turn for turn in made if turn.name not in without]
+        return tuple(turn.made(turn.name in self._gone and not turn.stays) for turn in own)
 
 
 class _Turn:
@@ -116,7 +133,7 @@ class _Turn:
         """Take in the next message."""
         at = time_of(record.get("timestamp"))
         self._ended = max(self._ended, at)
-        kind, text = record.get("type"), _text(record)
+        kind, text = record.get("type"), text_of(record)
         if kind == "user":
             self._steps.append(([], [], 0))
         elif kind == "info" and text == _CANCELLED:
@@ -171,7 +188,7 @@ class _Turn:
         return TalkTurn("", self._prompt, steps, *times, self._interrupted, rewound)
 
 
-def _text(record: dict[str, Any]) -> str:
+def text_of(record: dict[str, Any]) -> str:
     return chat.text_of(record.get("content"))
 
 
@@ -179,17 +196,17 @@ def _maps(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _is_typed(record: dict[str, Any]) -> bool:
+def is_typed(record: dict[str, Any]) -> bool:
     parts = _maps(record.get("content"))
     answers = any("functionResponse" in part for part in parts)
-    return record.get("type") == "user" and not answers and chat.is_typed(_text(record))
+    return record.get("type") == "user" and not answers and chat.is_typed(text_of(record))
 
 
 def _is_again(record: dict[str, Any], earlier: set[str]) -> bool:
     """Whether a message only says again what was said: answers come as text, not as parts."""
     if record.get("type") == "gemini":
         return not isinstance(record.get("content"), str)
-    return not _is_typed(record) or _text(record) in earlier
+    return not is_typed(record) or text_of(record) in earlier
 
 
 def _call_ids(record: dict[str, Any]) -> list[str]:
