@@ -154,6 +154,15 @@ def test_a_prompt_that_does_not_stand_there_any_more(g: Gemini, more: dict[str, 
     assert g.given is None
 
 
+def test_a_prompt_that_was_gone_back_from_and_asked_again(g: Gemini) -> None:
+    g.write(*TALK[:4], {"$rewindTo": "u2"}, said("u4", "else"), said("u5", "two"))
+    for index in (1, -1):
+        with pytest.raises(CannotFork, match="Nothing was done"):
+            g.fork("two", index)
+    g.fork("two", 2)
+    assert g.given is not None and g.given.endswith(b'{"$rewindTo": "u5"}\n')
+
+
 def test_prompts_that_were_summed_up_are_not_counted(g: Gemini) -> None:
     last = said("u4", "three")
     left = [said("s", "A summary.", "gemini"), TALK[1], TALK[5], last]

@@ -73,12 +73,13 @@ def _prompt(source: Source, point: Point) -> tuple[str, str, bool]:
         live = _standing(path)
         prompts = [name for name in live if messages.is_typed(live[name])]
         said = [n for n, name in enumerate(prompts) if _is(live[name], point.prompt)]
-        if len(said) > 1 and point.index in said:
-            # How many come before is counted in all that was said, of which some may be gone.
-            talk = conversation.read(source)
-            turns = talk.turns if talk is not None else ()
-            if len(prompts) == sum(not turn.rewound for turn in turns):
-                said = [point.index]
+        talk = conversation.read(source)
+        turns = talk.turns if talk is not None else ()
+        if point.index >= 0 and len(prompts) == sum(not turn.rewound for turn in turns):
+            # The same words may stand elsewhere, too, or have been gone back from.
+            said = [n for n in said if n == point.index]
+        elif any(turn.rewound and turn.prompt.strip() == point.prompt.strip() for turn in turns):
+            break
         if len(said) == 1:
             return path, prompts[said[0]], said[0] == 0
     raise CannotFork(
