@@ -171,6 +171,7 @@ def test_every_path_of_a_plan_stands_in_one_list() -> None:
         "asks": [],
         "effects": [],
         "notes": ["owner kept"],
+        "resume": None,
     }
     dry = documents.plan(shown, dry_run=True)
     assert dry["operation"] is None

@@ -15,6 +15,9 @@ from takeback.tui.widgets.filter_line import FilterLine
 from takeback.tui.widgets.lines import HeadLine, KeyLine, TextLine
 from takeback.tui.widgets.row_list import RowList
 
+_READING = "Reading…"
+_MORE = "Reading what came before…"
+
 
 class MainScreen(BaseScreen):
     """A screen of its own name in `takeback.tui.keys.MAIN`.
@@ -36,7 +39,7 @@ class MainScreen(BaseScreen):
         yield FilterLine(id="filter")
         yield RowList(self.takeback.glyphs, id="rows")
         yield TextLine(id="detail")
-        yield TextLine("Reading…", id=STATUS)
+        yield TextLine(_READING, id=STATUS)
         yield KeyLine(self.keys_of, id="keys")
 
     def on_mount(self) -> None:
@@ -56,13 +59,17 @@ class MainScreen(BaseScreen):
     def loaded(self, record: Record, prepared: object) -> None:
         """The record was read."""
         if self.stands:
-            before, self._tb_record = self._tb_record, record
+            self._tb_record = record
             self.query_one("#head", HeadLine).rename(folder_words(self.takeback.project.root))
-            if record.partial:
-                self.say("Reading what came before…")
-            elif before is None or before.partial:
-                self.say("")
+            if self._says_reading:
+                self.say(_MORE if record.partial else "")
             self.show(prepared)
+
+    @property
+    def _says_reading(self) -> bool:
+        """Whether the status line has nothing else to say; an answer to a key stays there."""
+        lines = self.query(f"#{STATUS}").results(TextLine)
+        return any(str(line.content) in ("", _READING, _MORE) for line in lines)
 
     def use(self, signs: Glyphs) -> None:
         """Show other signs from now on."""
