@@ -21,6 +21,7 @@ from tests.agents.test_install import FILES
 @pytest.fixture(autouse=True)
 def no_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_CLI_HOME", raising=False)
+    monkeypatch.delenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH", raising=False)
 
 
 class Place:
@@ -104,6 +105,35 @@ def test_hooks_that_are_switched_off_are_told(place: Place, given: dict[str, Any
     place.install()
     (problem,) = place.problems()
     assert "hooksConfig" in problem
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({}, False),
+        ({"{root}": "DO_NOT_TRUST"}, True),
+        ({"{root}/sub": "DO_NOT_TRUST", "{root}x": "DO_NOT_TRUST"}, False),
+        ({"{above}": "DO_NOT_TRUST"}, True),
+        ({"{above}": "DO_NOT_TRUST", "{root}": "TRUST_FOLDER"}, False),
+        ({"{root}": "DO_NOT_TRUST", "{above}": "TRUST_FOLDER"}, True),
+        ({"{above}": "DO_NOT_TRUST", "{above}/other": "TRUST_PARENT"}, False),
+        ({"{root}": 3, "relative": "DO_NOT_TRUST", "/a\0": "DO_NOT_TRUST"}, False),
+    ],
+)
+def test_a_folder_that_is_not_trusted_is_told(
+    place: Place, rules: dict[str, Any], said: bool
+) -> None:
+    names = {"root": str(place.root), "above": str(place.root.parent)}
+    held = {path.format(**names): trust for path, trust in rules.items()}
+    file = place.user.parent / "trustedFolders.json"
+    file.write_text("// mine\n" + json.dumps(held))
+    assert place.problems() == [], "it is not connected"
+    place.install()
+    assert [("does not trust" in problem) for problem in place.problems()] == [True] * said
+    settings = json.loads(place.user.read_text())
+    off = {**settings, "security": {"folderTrust": {"enabled": False}}}
+    place.user.write_text(json.dumps(off))
+    assert place.problems() == []
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"hooksConfig": [1]}', '{"hooksConfig": null}', "3"])

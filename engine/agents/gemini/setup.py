@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 
-from takeback.engine.agents import hookfile, hookstatus, jsontext
+from takeback.engine.agents import hookfile, hookstatus
 from takeback.engine.agents.command import is_ours
-from takeback.engine.agents.files import Check, FileEdit, Level, read_file
+from takeback.engine.agents.files import Check, FileEdit, Level
 from takeback.engine.agents.gemini import commands
 from takeback.engine.agents.gemini.tools import READERS
+from takeback.engine.agents.gemini.trust import is_distrusted, settings_of
 from takeback.engine.agents.hookfile import Hooks
 from takeback.engine.agents.payload import as_map
-from takeback.engine.errors import UsageError
 
 PROGRAM = "gemini"
 TITLE = "Gemini CLI"
@@ -84,6 +83,9 @@ def status(root: bytes, home: bytes) -> list[Check]:
             fix = "takeback install gemini" + (" --project" if level == "project" else "")
             message = f"The commands of takeback in Gemini CLI do not work: {why}."
             checks.append(("gemini", False, message, fix))
+    if hookstatus.levels(HOOKS, root, home) and is_distrusted(root, folder_of("user", root, home)):
+        message = "Gemini CLI does not trust this folder: it runs no hooks, so nothing is recorded."
+        checks.append(("gemini", False, message, "In Gemini CLI, /permissions trusts it."))
     for level in _LEVELS:
         path = settings_file(level, root, home)
         why = _switched_off(path)
@@ -95,12 +97,7 @@ def status(root: bytes, home: bytes) -> list[Check]:
 
 def _switched_off(path: bytes) -> str:
     """The setting of a file by which Gemini CLI leaves our hooks out, where they are in use."""
-    try:
-        text = (read_file(path) or b"{}").decode("utf-8-sig")
-        found = json.loads(jsontext.strict(text))
-    except (UsageError, ValueError, RecursionError):
-        return ""
-    settings = as_map(as_map(found).get("hooksConfig"))
+    settings = as_map(settings_of(path).get("hooksConfig"))
     disabled = settings.get("disabled")
     if settings.get("enabled") is False:
         return "'hooksConfig.enabled' set to false"
