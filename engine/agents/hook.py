@@ -145,7 +145,8 @@ def hearing() -> list[str]:
 def tell(agent: str, name: str, session: str, data: bytes) -> None:
     """Tell the agent, in its own form on standard output, what was taken back of its work."""
     answer = getattr(_events(agent), "answer", None)
-    if answer is None:
+    if answer is None or not answer(name, "x"):
+        # A note that this event cannot carry waits for one that can.
         return
     try:
         from takeback.engine.record import openturn

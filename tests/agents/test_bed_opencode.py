@@ -313,6 +313,9 @@ class Server(Shop):
         agent = runner.KINDS["opencode"](self.home, self.shop, url, None, True)
         agent.setup()
         self.tb("install", "opencode", "--data-dir", str(self.data))
+        # The newer interface does not put variables into what it reads.
+        config = self.home / ".config/opencode/opencode.json"
+        config.write_text(config.read_text("utf-8").replace("{env:BED_MODEL_URL}", f"{url}/v1"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
@@ -353,6 +356,18 @@ class Server(Shop):
 
     def ask(self, verb: str, **body: object) -> Any:
         return self.api("POST", f"/session/{self.session}/{verb}", body)
+
+    def newer(self, *prompts: str) -> None:
+        """A session through the newer interface, with one prompt after the other."""
+        model = {"id": "scripted", "providerID": "scripted"}
+        session = self.api("POST", "/api/session", {"model": model})["data"]["id"]
+        for number, text in enumerate(prompts):
+            self.api("POST", f"/api/session/{session}/prompt", {"prompt": {"text": text}})
+            self.until(lambda done=number: len(self.turns()) > done)
+            if text.startswith("[slow]"):
+                self.until((self.shop / "slow1.txt").exists)
+                self.api("POST", f"/api/session/{session}/interrupt", {})
+            self.idle()
 
     def prompt(self, text: str, verb: str = "message") -> Any:
         return self.ask(verb, parts=[{"type": "text", "text": text}])
@@ -457,3 +472,43 @@ def test_opencodes_own_ways_back(server: Server) -> None:
     assert [turn.key for turn in b.talks()[0].turns] == [one.key]
     b.ask("unrevert")
     assert b.talks()[0] == first
+
+
+def classes(turn: dict[str, Any]) -> dict[str, str]:
+    return {path: found for path, (_, found) in evidence(turn).items()}
+
+
+@pytest.mark.parametrize("server", ["basic3"], indirect=True)
+def test_what_is_asked_through_the_newer_interface(server: Server) -> None:
+    b = server
+    states = [b.files()]
+    b.newer("[1] One.")
+    states.append(b.files())
+    b.newer("[2] Two.")
+    first, second = b.turns()
+    assert classes(first) == {"NOTES.md": "tool-edit", "src/cart.py": "tool-edit"}
+    assert classes(second) == {
+        "config.ini": "during-call",
+        "gen.txt": "during-call",
+        "old.txt": "during-call",
+        "src/cart.py": "tool-edit",
+    }
+    assert first["steps"][0]["text"] == "I read the file first."
+    texts = {talk.title: [s.text for t in talk.turns for s in t.steps] for talk in b.talks()}
+    assert texts["[1] One."] == [step["text"] for step in first["steps"]]
+    last = b.files()
+    for state in reversed(states):
+        b.tb("undo", "--include-unknown", "--yes")
+        assert b.files() == state
+    b.tb("redo", "--yes")
+    b.tb("redo", "--yes")
+    assert b.files() == last
+
+
+@pytest.mark.parametrize("server", ["slow"], indirect=True)
+def test_what_is_broken_off_through_the_newer_interface(server: Server) -> None:
+    b = server
+    b.newer("[slow] Slow.", "[after] And then?")
+    slow, after = b.turns()
+    assert (slow["state"], after["state"]) == ("interrupted", "complete")
+    assert classes(slow) == {"slow1.txt": "during-call"}

@@ -72,7 +72,7 @@ class Replay:
             (self.root / "slow1.txt").write_text("before\n")
 
     def _work(self, tool: str, given: dict[str, Any]) -> None:
-        path = Path(self.moved(given.get("filePath", "")))
+        path = Path(self.moved(given.get("filePath") or given.get("path", "")))
         if tool == "edit":
             path.write_text(path.read_text().replace(given["oldString"], given["newString"]))
         elif tool == "write":
@@ -138,8 +138,53 @@ def test_three_turns_in_three_processes(replay: Replay, name: str) -> None:
     assert session.agent == "opencode" and session.id == payloads(name)[0]["session_id"]
 
 
-def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay) -> None:
-    replay.run("basic3")
+def test_three_turns_through_the_newer_interface(replay: Replay) -> None:
+    replay.run("newer")
+    one, two, three = replay.turns()
+    assert [summary(turn) for turn in (one, two, three)] == [
+        ("[1]", "complete", 3, 2),
+        ("[2]", "complete", 3, 2),
+        ("[3]", "complete", 1, 0),
+    ]
+    assert all(turn.complete for turn in (one, two, three))
+    assert changes(one) == {
+        "NOTES.md": ("added", "tool-edit"),
+        "src/cart.py": ("modified", "tool-edit"),
+    }
+    assert changes(two) == {
+        "config.ini": ("modified", "during-call"),
+        "old.txt": ("deleted", "during-call"),
+        "gen.txt": ("added", "during-call"),
+        "src/cart.py": ("modified", "tool-edit"),
+    }
+    assert changes(three) == {}
+    assert [step.text for step in two.steps][:2] == ["A shell command first.", "One more edit."]
+    assert replay.errors() == []
+
+
+def test_a_command_that_is_broken_off_through_the_newer_interface(replay: Replay) -> None:
+    replay.run("newer-slow")
+    slow, after = replay.turns()
+    assert summary(slow) == ("[slow]", "interrupted", 1, 1)
+    assert slow.calls[0].state == "failed"
+    assert changes(slow)["slow1.txt"] == ("added", "during-call")
+    assert summary(after) == ("[after]", "complete", 1, 0)
+
+
+def test_calls_that_fail_through_the_newer_interface(replay: Replay) -> None:
+    replay.run("newer-fail")
+    (turn,) = replay.turns()
+    assert summary(turn) == ("[fail]", "complete", 3, 3)
+    assert [call.state for call in turn.calls] == ["failed", "failed", "done"]
+    assert changes(turn) == {
+        "README.md": ("modified", "tool-edit"),
+        "partial.txt": ("added", "during-call"),
+    }
+
+
+@pytest.mark.parametrize("name", ["basic3", "newer"])
+def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay, name: str) -> None:
+    replay.run(name)
     project = replay.project()
     for _ in range(2):
         project.apply(project.plan(Request("undo", selection="all")))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from takeback.engine.agents.opencode import setup
-from tests.agents.test_opencode import NAMES, payloads
+from tests.agents.test_opencode import DATA, NAMES, payloads
 
 pytestmark = pytest.mark.agents
 
@@ -36,8 +36,10 @@ def told(tmp_path: Path, calls: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_plugin_tells_what_the_samples_hold(tmp_path: Path, name: str) -> None:
-    calls = Path(os.environ.get("TAKEBACK_BED", "/none")).parent
-    calls /= f"fixtures/opencode/{name}/hooks.jsonl"
+    calls = DATA / f"events/{name}.jsonl"
+    if not calls.exists():
+        samples = Path(os.environ.get("TAKEBACK_BED", "/none")).parent
+        calls = samples / f"fixtures/opencode/{name}/hooks.jsonl"
     if not calls.exists():
         pytest.skip("TAKEBACK_BED names no bed with samples")
     assert told(tmp_path, calls) == payloads(name)
@@ -152,6 +154,52 @@ def test_the_plugin_ends_what_fails_and_what_is_broken_off(tmp_path: Path) -> No
         ("tool.execute.after", "c3", None),
     ]
     assert found[7]["interrupted"] is True and found[8]["exit"] is None
+
+
+def test_what_is_sent_through_the_newer_interface_waits_for_its_turn(tmp_path: Path) -> None:
+    c = Calls()
+
+    def sent(kind: str, session: str = "s", **fields: Any) -> None:
+        c.event(f"session.next.{kind}", sessionID=session, **fields)
+
+    c.event("session.created", info={"id": "sub", "parentID": "s", "title": "x"})
+    sent("prompted", messageID="k1", prompt={"text": "go"})
+    sent("step.started", assistantMessageID="a1")
+    sent("prompted", messageID="k2", prompt={"text": "and on"})
+    sent("tool.input.started", callID="c1", name="write")
+    sent("tool.input.ended", callID="c1", text="no json")
+    sent("tool.called", callID="c2", tool="edit", input={"path": "a", "newString": "secret"})
+    sent("tool.called", callID="c3", tool="read", input={"path": "a"})
+    sent("prompted", "sub", messageID="k9", prompt={"text": "the subagent's"})
+    sent("tool.called", "sub", callID="c4", tool="bash", input={"command": "ls"})
+    sent("tool.success", "sub", callID="c4", structured={"exit": 3})
+    sent("step.ended", "sub", assistantMessageID="a9", finish="stop")
+    sent("tool.success", callID="c2", structured={})
+    sent("step.ended", assistantMessageID="a1", finish="tool-calls")
+    sent("step.failed", assistantMessageID="a2", error={"message": "no answer"})
+    sent("step.started", assistantMessageID="a3")
+    sent("text.ended", assistantMessageID="a3", textID="t", text="Once more.")
+    sent("step.ended", assistantMessageID="a3", finish="stop")
+    found = c.told(tmp_path)
+    assert [(p["hook_event_name"], p.get("call"), p["session_id"], p["key"]) for p in found] == [
+        ("session.next.prompted", None, "s", "k1"),
+        ("session.next.prompted", None, "s", "k1"),
+        ("tool.execute.before", "c1", "s", "k1"),
+        ("tool.execute.before", "c2", "s", "k1"),
+        ("tool.execute.before", "c4", "s", "k1"),
+        ("tool.execute.after", "c4", "s", "k1"),
+        ("tool.execute.after", "c2", "s", "k1"),
+        ("tool.execute.after", "c1", "s", "k1"),
+        ("step", None, "s", "k1"),
+        ("session.idle", None, "s", "k1"),
+        ("session.next.prompted", None, "s", "a3"),
+        ("session.idle", None, "s", "a3"),
+    ]
+    assert [p["prompt"] for p in found[:2]] == ["go", "and on"]
+    assert found[5]["exit"] == 3 and found[7]["failed"] is True
+    assert found[9]["interrupted"] is True
+    assert found[10]["continues"] is True and found[11]["text"] == "Once more."
+    assert "secret" not in json.dumps(found)
 
 
 def test_the_plugin_begins_no_turn_for_a_call_of_takeback(tmp_path: Path) -> None:

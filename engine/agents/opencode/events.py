@@ -111,7 +111,7 @@ def translate(payload: Any, running: Collection[str] | None = None) -> list[Even
         return []
     here = _Place(session, os.path.abspath(as_path(folder)), data)
     name = as_text(data.get("hook_event_name"))
-    if name == "chat.message":
+    if name in ("chat.message", "session.next.prompted"):
         prompt, title = typed(as_text(data.get("prompt"))), as_text(data.get("title"))
         # Until it has been named by its content, it is named by its time.
         title = "" if title.startswith("New session - ") else title

@@ -22,10 +22,18 @@ const promptOf = (parts) => {
 
 const argsOf = (args) => {
   const found = {}
-  for (const name of ["filePath", "command", "patchText"])
+  for (const name of ["filePath", "path", "command", "patchText"])
     if (typeof args?.[name] === "string") found[name] = args[name]
   return found
 }
+
+const jsonOf = (given) => {
+  try {
+    return JSON.parse(given)
+  } catch {}
+}
+
+const opened = (key, children) => ({ key, calls: new Map(), children: new Set(children), texts: new Map(), steps: new Set() })
 
 const wordsOf = (given) =>
   (text(given).match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) => (/^(["']).*\1$/.test(word) ? word.slice(1, -1) : word))
@@ -104,14 +112,18 @@ export const Takeback = async ({ directory, client }) => {
     if (/tool/.test(text(info.finish))) step(root, turn)
   }
 
+  const said = (turn, message, part, words) => {
+    if (!turn.texts.has(message)) turn.texts.set(message, new Map())
+    turn.texts.get(message).set(part, text(words))
+  }
+
   const part = (part) => {
     const root = rootOf(part.sessionID)
     const turn = turns.get(root)
     if (!turn) return
     if (part.type === "tool" && part.state?.status === "error" && turn.calls.has(part.callID)) failed(root, turn, part.callID)
     if (part.type !== "text" || root !== part.sessionID || part.synthetic || !text(part.text)) return
-    if (!turn.texts.has(part.messageID)) turn.texts.set(part.messageID, new Map())
-    turn.texts.get(part.messageID).set(part.id, part.text)
+    said(turn, part.messageID, part.id, part.text)
   }
 
   const status = (session, busy) => {
@@ -124,8 +136,43 @@ export const Takeback = async ({ directory, client }) => {
     if (turn.waits && !turn.busy && turn.children.size === 0) idle(root, turn)
   }
 
+  // The newer interface knows no hooks. Its events come here all the same where the older one is in
+  // use for the folder, and what is sent from within an event holds up what comes after it.
+  const names = new Map() // call -> its tool
+  const newer = (kind, given) => {
+    const session = given.sessionID
+    const root = rootOf(session)
+    let turn = turns.get(root)
+    if (kind === "prompted" || (kind === "step.started" && !turn)) {
+      if (root !== session) return
+      if (!turn) turns.set(session, (turn = opened(given.messageID ?? given.assistantMessageID)))
+      turn.busy = true
+      const fields = { key: turn.key, prompt: text(given.prompt?.text), title: text(titles.get(session)) }
+      send("session.next.prompted", session, { ...fields, continues: kind !== "prompted" })
+    } else if (kind === "tool.input.started") names.set(given.callID, text(given.name))
+    else if (kind === "tool.input.ended") asked(root, session, given.callID, names.get(given.callID), jsonOf(given.text))
+    else if (kind === "tool.called") asked(root, session, given.callID, text(given.tool), given.input)
+    else if (kind === "tool.success" || kind === "tool.failed") {
+      if (/interrupted/.test(text(given.error?.message)) && turn && root === session) turn.error = true
+      const known = turn?.calls.get(given.callID)
+      if (known) ended({ tool: known.tool, sessionID: session, callID: given.callID, args: known.args }, { metadata: given.structured }, kind === "tool.failed")
+      names.delete(given.callID)
+    } else if (kind === "text.ended" && turn && root === session) said(turn, given.assistantMessageID, given.textID, given.text)
+    else if ((kind === "step.ended" || kind === "step.failed") && turn) {
+      const info = { id: given.assistantMessageID, sessionID: session, finish: given.finish }
+      answered({ ...info, error: kind === "step.failed" || turn.error })
+      if (root === session && (turn.error || !/tool/.test(text(given.finish)))) idle(session, turn)
+    }
+  }
+
+  const asked = (root, session, call, tool, args) => {
+    if (READERS.has(tool) || !tool || turns.get(root)?.calls.has(call)) return
+    opens(root, session, call, tool, argsOf(args))
+  }
+
   const event = ({ type, properties: given }) => {
-    if (type === "session.created" || type === "session.updated") {
+    if (type?.startsWith("session.next.")) newer(type.slice("session.next.".length), given)
+    else if (type === "session.created" || type === "session.updated") {
       parents.set(given.info.id, text(given.info.parentID))
       titles.set(given.info.id, text(given.info.title))
     } else if (type === "session.status") status(given.sessionID, given.status?.type !== "idle")
@@ -155,7 +202,7 @@ export const Takeback = async ({ directory, client }) => {
     let turn = turns.get(session)
     if (!turn?.busy) {
       // A prompt that waits until the running one is done belongs to the same turn.
-      turn = { key: message.id, calls: new Map(), children: new Set(turn?.children), texts: new Map(), steps: new Set() }
+      turn = opened(message.id, turn?.children)
       turns.set(session, turn)
     }
     const fields = { key: turn.key, prompt, title: text(titles.get(session)), continues: !typed }
@@ -166,22 +213,24 @@ export const Takeback = async ({ directory, client }) => {
   const begun = async ({ tool, sessionID, callID }, args) => {
     if (READERS.has(tool)) return
     await learn(sessionID)
-    const root = rootOf(sessionID)
+    opens(rootOf(sessionID), sessionID, callID, tool, argsOf(args))
+  }
+
+  const opens = (root, sessionID, callID, tool, picked) => {
     const turn = turns.get(root)
-    const picked = argsOf(args)
     if (turn?.quiet) begin(root, turn, turn.quiet)
     step(root, turn)
     turn?.calls.set(callID, { session: sessionID, tool, args: picked })
     send("tool.execute.before", root, { key: turn?.key, call: callID, tool, args: picked })
   }
 
-  const ended = ({ tool, sessionID, callID, args }, output) => {
+  const ended = ({ tool, sessionID, callID, args }, output, failed) => {
     if (READERS.has(tool)) return
     const root = rootOf(sessionID)
     const turn = turns.get(root)
     turn?.calls.delete(callID)
     const exit = output?.metadata?.exit
-    send("tool.execute.after", root, { key: turn?.key, call: callID, tool, args: argsOf(args), exit })
+    send("tool.execute.after", root, { key: turn?.key, call: callID, tool, args: argsOf(args), exit, failed })
   }
 
   // What the user calls by its name in OpenCode: takeback does it, the model only shows what it said.
