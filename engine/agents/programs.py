@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO
 
 from takeback.engine.agents.resume import CannotFork
 
@@ -46,8 +49,13 @@ class Programs:
         return answer
 
     @contextlib.contextmanager
-    def started(self, argv: Sequence[str], folder: bytes) -> Iterator[subprocess.Popen[bytes]]:
+    def started(
+        self, argv: Sequence[str], folder: bytes, more: Mapping[str, str] | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """A program that goes on while it is spoken with; it is ended afterwards in any case.
+
+        Args:
+            more: variables beside those of our own environment.
 
         Raises:
             CannotFork: it cannot be started.
@@ -55,15 +63,34 @@ class Programs:
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(
-                argv, cwd=folder or None, env=environment(folder), stdin=pipe, stdout=pipe,
-                stderr=pipe, start_new_session=True,
-            )  # fmt: skip
+                argv,
+                cwd=folder or None,
+                env={**environment(folder), **(more or {})},
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                start_new_session=True,
+            )
         except (OSError, ValueError) as error:
             raise CannotFork(*cannot_start(argv, folder, error)) from error
         try:
             yield process
         finally:
             _end(process)
+
+
+def lines(said: IO[bytes], wait_s: float = _WAIT_S) -> Iterator[bytes]:
+    """The lines of a program's output, as long as it has any in time."""
+    rest = b""
+    end = time.monotonic() + wait_s
+    with selectors.DefaultSelector() as selector:
+        selector.register(said, selectors.EVENT_READ)
+        while selector.select(max(0.0, end - time.monotonic())):
+            read = os.read(said.fileno(), 1 << 16)
+            if not read:
+                break
+            *whole, rest = (rest + read).split(b"\n")
+            yield from whole
 
 
 def environment(folder: bytes) -> dict[str, str]:

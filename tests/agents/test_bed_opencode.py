@@ -20,6 +20,9 @@ from typing import Any
 import pytest
 
 from takeback.engine.agents.opencode import conversation
+from takeback.engine.agents.opencode.resume import fork
+from takeback.engine.agents.programs import Programs
+from takeback.engine.agents.resume import Point
 from takeback.engine.agents.talk import Talk
 from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, bed, evidence, tree
 
@@ -472,6 +475,31 @@ def test_opencodes_own_ways_back(server: Server) -> None:
     assert [turn.key for turn in b.talks()[0].turns] == [one.key]
     b.ask("unrevert")
     assert b.talks()[0] == first
+
+
+def test_a_copy_ends_before_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = Shop(tmp_path, "basic3", True)
+    b.run(b.agent("opencode", *b.connect()))
+    state = b.files()
+    (talk,) = b.talks()
+    (program,) = Path(b.env["BED_NODE"]).glob("opencode/node_modules/opencode-*-*/bin/opencode")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/opencode").symlink_to(program)
+    for name, value in b.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(b.home))
+    for name in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"):
+        monkeypatch.setenv(f"OPENCODE_DISABLE_{name}", "1")
+    folder, home = os.fsencode(b.shop), os.fsencode(b.home)
+    points = [Point(talk.session, folder, turn.prompt, turn.key, -1, home) for turn in talk.turns]
+    assert fork(points[0], Programs()).argv == ("opencode",)
+    way = fork(points[2], Programs())
+    assert way.exact and way.argv[:2] == ("opencode", "--session")
+    copy = next(one for one in b.talks() if one.session == way.argv[2])
+    assert [turn.prompt for turn in copy.turns] == [turn.prompt for turn in talk.turns[:2]]
+    assert next(one for one in b.talks() if one.session == talk.session) == talk
+    assert b.files() == state and len(b.turns()) == 3
 
 
 def classes(turn: dict[str, Any]) -> dict[str, str]:

@@ -67,6 +67,19 @@ def read(source: Source) -> Talk | None:
         return None
 
 
+def prompts(source: Source) -> list[str]:
+    """The ids of a conversation's messages from the user, oldest first, as the older interface
+    knows them: those of the newer one are not among them.
+
+    Raises:
+        sqlite3.Error, OSError, ValueError: they cannot be read.
+    """
+    with closing(connect(source.place)) as database:
+        query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY id"
+        found = _rows(database, query, source.session)
+    return [rows.text(name) for name, data in found if rows.record(data).get("role") == "user"]
+
+
 def databases(home: bytes) -> list[str]:
     """OpenCode's databases: each channel of its releases has one."""
     folder = os.fsdecode(data_folder(home))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
-import time
-from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from takeback.engine.agents.pi import conversation, tools
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
     from takeback.engine.agents.programs import Programs
 
 _TITLE = "pi"
-_WAIT_S = 60.0
 _ITSELF = "In pi itself, /fork copies a conversation up to a prompt."
 
 
@@ -101,11 +97,13 @@ def _ask(given: IO[bytes], said: IO[bytes], command: dict[str, Any]) -> dict[str
         CannotFork: it does not answer, or refuses.
     """
     name = str(command["type"])
+    from takeback.engine.agents.programs import lines
+
     last = b""
     try:
         given.write(json.dumps({"id": name, **command}).encode() + b"\n")
         given.flush()
-        for last in _lines(said):
+        for last in lines(said):
             try:
                 found = json.loads(last)
             except (ValueError, RecursionError):
@@ -124,20 +122,6 @@ def _ask(given: IO[bytes], said: IO[bytes], command: dict[str, Any]) -> dict[str
         pass
     words = last.decode("utf-8", "replace").strip()[:200]
     raise CannotFork(f"pi did not answer{': ' if words else ''}{words}.", _ITSELF)
-
-
-def _lines(said: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a program's output, as long as it has any in time."""
-    rest = b""
-    end = time.monotonic() + _WAIT_S
-    with selectors.DefaultSelector() as selector:
-        selector.register(said, selectors.EVENT_READ)
-        while selector.select(max(0.0, end - time.monotonic())):
-            read = os.read(said.fileno(), 1 << 16)
-            if not read:
-                break
-            *lines, rest = (rest + read).split(b"\n")
-            yield from lines
 
 
 def _is_file(path: Any) -> bool:
