@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from takeback.engine.agents.codex import conversation
+from takeback.engine.agents.codex.resume import fork
+from takeback.engine.agents.programs import Programs
+from takeback.engine.agents.resume import Point
 from takeback.engine.agents.talk import Talk
 from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
 
@@ -257,3 +260,26 @@ def test_codex_and_odd_names(tmp_path: Path) -> None:
 def is_new(path: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
     one, two = before.get(path), after.get(path)
     return one != two and "dir" not in ((one or two)[0], (two or one)[0])
+
+
+def test_a_copy_ends_before_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = CodexBed(tmp_path, "basic3", True)
+    b.codex("--turns", "1", *b.connect())
+    b.codex("--turns", "2,3", "--resume")
+    state = b.files()
+    (talk,) = b.talks()
+    held = {path: path.read_bytes() for path in (b.home / ".codex/sessions").rglob("rollout*")}
+    program = Path(b.env["BED_NODE"]) / "codex/node_modules/.bin"
+    monkeypatch.setenv("PATH", f"{program}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(b.home))
+    folder, home = os.fsencode(b.shop), os.fsencode(b.home)
+    points = [Point(talk.session, folder, turn.prompt, turn.key, -1, home) for turn in talk.turns]
+    # The model's server is gone by now: nobody can be asked anything.
+    assert fork(points[0], Programs()).argv == ("codex",)
+    way = fork(points[2], Programs())
+    assert way.exact and way.argv[:2] == ("codex", "resume")
+    copy = next(one for one in b.talks() if one.session == way.argv[2])
+    assert copy.parent == talk.session
+    assert [turn.prompt for turn in copy.turns] == [turn.prompt for turn in talk.turns[:2]]
+    assert all(path.read_bytes() == data for path, data in held.items())
+    assert b.files() == state and len(b.turns()) == 3
