@@ -13,60 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.engine.agents import hook
 from takeback.engine.agents.claude import events as claude
 from takeback.engine.facts import Event
 from takeback.engine.frozen import changed
-from takeback.engine.model import Request, Turn
+from takeback.engine.model import Request
 from takeback.engine.project import Project
 from takeback.engine.upkeep import recover
+from tests.agents import replay as replays
+from tests.agents.replay import FIRST, JUNK, SECOND, WEIRD, changes, summary
 
 DATA = Path(__file__).parent / "data/claude"
 NAMES = sorted(path.stem for path in DATA.glob("*.jsonl"))
-
-SHOP = {
-    "README.md": "# shop\n\nA tiny shop.\n",
-    "src/cart.py": "def total(prices):\n    return sum(prices) - 1\n\n\n"
-    "def greet(name):\n    return 'hello ' + name\n",
-    "src/price.py": "VAT = 0.2\n\n\ndef gross(net):\n    return net * (1 + VAT)\n",
-    "config.ini": "[shop]\nlevel = 1\n",
-    "old.txt": "an old file\n",
-    ".gitignore": ".env\nbuild/\n",
-    ".env": "PORT=8000\n",
-    "src/app.py": "def greet(name):\n    return 'hello ' + name\n\n\ndef add(a, b):\n"
-    "    return a - b\n",
-    "data/config.ini": "level = 1\n",
-}
 
 
 def payloads(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-class Replay:
+class Replay(replays.Replay):
     """A captured run once more: its payloads to the hook, its writes to a folder of ours."""
 
-    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.data = place / "shop", place / "data"
-        self._patch = monkeypatch
-        for name, text in SHOP.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-        monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(place / "config"))
-        monkeypatch.delenv("CLAUDE_PID", raising=False)
-        monkeypatch.delenv("TAKEBACK_RUN", raising=False)
-        monkeypatch.setattr(os, "isatty", lambda fd: False)
-
-    def send(self, payload: object) -> None:
-        text = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        text = text.replace(b"/home/dev/shop", os.fsencode(self.root))
-        text = text.replace(b"/home/dev/", os.fsencode(self.root.parent) + b"/")
-        self._patch.setattr(hook, "_read", lambda: text)
-        assert hook.main("claude", str(self.data)) == 0
+    agent = "claude"
+    variables = ("CLAUDE_PID",)
 
     def run(self, name: str) -> None:
         for payload in payloads(name):
@@ -77,43 +49,18 @@ class Replay:
             self.send(payload)
 
     def _work(self, tool: str, given: dict[str, Any]) -> None:
-        path = self.root / str(given.get("file_path", "")).replace("/home/dev/shop/", "")
-        if "/home/dev/" in str(path):
-            path = self.root.parent / str(given["file_path"]).replace("/home/dev/", "")
+        path = self.root / self.moved(str(given.get("file_path", "")))
         if tool == "Edit":
             path.write_text(path.read_text().replace(given["old_string"], given["new_string"]))
         elif tool == "Write":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(given["content"])
+            self.write(given["file_path"], given["content"])
         elif tool == "Bash" and "sleep" not in given["command"]:
-            command = given["command"].replace("/home/dev/", f"{self.root.parent}/")
-            subprocess.run(["sh", "-c", command], cwd=self.root, check=False)
-
-    def errors(self) -> list[dict[str, Any]]:
-        path = self.data / "errors.jsonl"
-        if not path.exists():
-            return []
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-    def project(self) -> Project:
-        return Project.open(os.fsencode(self.root), str(self.data))
-
-    def turns(self) -> list[Turn]:
-        found = [turn for session in self.project().sessions() for turn in session.turns]
-        return sorted(found, key=lambda turn: turn.n)
+            self.shell(given["command"])
 
 
 @pytest.fixture
 def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replay:
     return Replay(tmp_path, monkeypatch)
-
-
-def changes(turn: Turn) -> dict[str, tuple[str, str]]:
-    return {os.fsdecode(c.path): (c.status, c.evidence) for c in turn.changes}
-
-
-def summary(turn: Turn) -> tuple[str, str, int, int]:
-    return turn.prompt.split(" ")[0], turn.state, len(turn.steps), len(turn.calls)
 
 
 # --- What happened, as it was captured --------------------------------------------------------
@@ -128,16 +75,8 @@ def test_three_turns_in_three_processes(replay: Replay, name: str) -> None:
     assert summary(two) == ("[2]", "complete", 3, 2)
     assert summary(three) == ("[3]", "complete", 1, 0)
     assert one.complete and two.complete and three.complete
-    assert changes(one) == {
-        "NOTES.md": ("added", "tool-edit"),
-        "src/cart.py": ("modified", "tool-edit"),
-    }
-    assert changes(two) == {
-        "config.ini": ("modified", "during-call"),
-        "old.txt": ("deleted", "during-call"),
-        "gen.txt": ("added", "during-call"),
-        "src/cart.py": ("modified", "tool-edit"),
-    }
+    assert changes(one) == FIRST
+    assert changes(two) == SECOND
     assert changes(three) == {}
     assert [step.text for step in one.steps] == [
         "",
@@ -154,14 +93,7 @@ def test_three_turns_in_three_processes(replay: Replay, name: str) -> None:
 
 def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay) -> None:
     replay.run("basic3")
-    project = replay.project()
-    for _ in range(2):
-        request = Request("undo", selection="all")
-        plan = project.plan(request)
-        project.apply(plan)
-    for name, text in SHOP.items():
-        assert (replay.root / name).read_text("utf-8") == text
-    assert not (replay.root / "NOTES.md").exists() and not (replay.root / "gen.txt").exists()
+    replays.takes_all_back(replay)
 
 
 def test_an_interrupted_command(replay: Replay) -> None:
@@ -377,12 +309,6 @@ def test_a_stop_with_work_in_the_background() -> None:
         assert not event.background
 
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(allow_nan=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
-    max_leaves=6,
-)
-WEIRD = st.text(st.characters(), max_size=6) | JUNK
 EVENTS = [
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop",
     "SubagentStop", "SessionStart", "SessionEnd", "Other",
@@ -430,19 +356,6 @@ def test_payloads_with_fields_of_any_type(payload: dict[str, Any], running: Any)
 
 
 # --- The hook ---------------------------------------------------------------------------------
-
-BAD = [b"", b"{", b"null", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"session_id": "s"}', b"3"]
-
-
-@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
-def test_a_torn_payload_is_noted_without_its_content(
-    replay: Replay, data: bytes, capfd: pytest.CaptureFixture[str]
-) -> None:
-    replay.send(data)
-    (error,) = replay.errors()
-    assert error["agent"] == "claude" and error["message"]
-    assert os.stat(replay.data / "errors.jsonl").st_mode & 0o777 == 0o600
-    assert capfd.readouterr() == ("", "")
 
 
 def test_an_unknown_agent_is_noted(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,12 +445,6 @@ def test_an_agent_that_does_not_name_its_process_is_found_above(tmp_path: Path) 
         child.wait()
         assert child.stdin is not None
         child.stdin.close()
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
-def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
-    replay.send(data)
 
 
 @pytest.fixture(autouse=True)

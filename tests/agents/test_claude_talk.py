@@ -16,7 +16,8 @@ from takeback.engine.agents.claude import conversation
 from takeback.engine.agents.claude.transcript import Lines
 from takeback.engine.agents.payload import as_path
 from takeback.engine.agents.talk import Source, Talk, TalkTurn
-from tests.agents.test_claude import DATA, JUNK, payloads
+from tests.agents.replay import JUNK
+from tests.agents.test_claude import DATA, payloads
 
 TALKS = DATA / "talks"
 NAMES = sorted(path.name for path in TALKS.iterdir())

@@ -5,31 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takeback.engine.agents import hook, interrupt
+from takeback.engine.agents import interrupt
 from takeback.engine.agents.codex import events as codex
 from takeback.engine.agents.codex import rollout
 from takeback.engine.facts import Event
-from takeback.engine.model import Request, Turn
-from takeback.engine.project import Project
+from takeback.engine.model import Request
 from takeback.engine.record.openturn import OpenTurn
-from tests.agents.test_claude import BAD, JUNK, SHOP, WEIRD, changes, summary
+from tests.agents import replay as replays
+from tests.agents.replay import FIRST, JUNK, SECOND, WEIRD, changes, lines, summary
 
 DATA = Path(__file__).parent / "data/codex"
 NAMES = sorted(path.name for path in DATA.iterdir())
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def payloads(name: str) -> list[dict[str, Any]]:
@@ -41,34 +36,16 @@ def seconds(line: str) -> float:
     return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
 
 
-class Replay:
+class Replay(replays.Replay):
     """A captured run once more: its payloads to the hook, its rollouts as they were at that time,
     its writes to a folder of ours."""
 
+    agent = "codex"
+
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.data = place / "shop", place / "data"
+        super().__init__(place, monkeypatch)
         self.sessions = place / ".codex/sessions/2026/12/01"
-        self._patch = monkeypatch
-        for name, text in SHOP.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
         self.sessions.mkdir(parents=True)
-        monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(place / "config"))
-        monkeypatch.delenv("TAKEBACK_RUN", raising=False)
-        monkeypatch.setattr(os, "isatty", lambda fd: False)
-
-    def moved(self, text: str) -> str:
-        text = text.replace("/home/dev/shop", str(self.root))
-        return text.replace("/home/dev/", f"{self.root.parent}/")
-
-    def send(self, payload: object) -> None:
-        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        data = self.moved(data.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
-        self._patch.setattr(hook, "_read", lambda: data)
-        assert hook.main("codex", str(self.data)) == 0
 
     def run(self, name: str, rollouts: bool = True) -> None:
         for line in lines(DATA / name / "hooks.jsonl"):
@@ -92,10 +69,8 @@ class Replay:
         command = self.moved(str(given.get("command", "")))
         if tool == "apply_patch" or command.startswith("apply_patch"):
             self._apply(command)
-        elif tool == "Bash" and "sleep" in command:
-            (self.root / "slow1.txt").write_text("before\n")
         elif tool == "Bash":
-            subprocess.run(["sh", "-c", command], cwd=self.root, capture_output=True)
+            self.shell(command)
 
     def _apply(self, patch: str) -> None:
         parts = re.split(r"^\*\*\* (?=Add|Update|Delete)", patch, flags=re.M)
@@ -114,17 +89,6 @@ class Replay:
                 path.unlink()
                 new.write_text(text)
 
-    def errors(self) -> list[dict[str, Any]]:
-        path = self.data / "errors.jsonl"
-        return lines(path) if path.exists() else []
-
-    def project(self) -> Project:
-        return Project.open(os.fsencode(self.root), str(self.data))
-
-    def turns(self) -> list[Turn]:
-        found = [turn for session in self.project().sessions() for turn in session.turns]
-        return sorted(found, key=lambda turn: turn.n)
-
 
 @pytest.fixture
 def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replay:
@@ -139,14 +103,6 @@ def quiet(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
 
 
 # --- What happened, as it was captured --------------------------------------------------------
-
-FIRST = {"NOTES.md": ("added", "tool-edit"), "src/cart.py": ("modified", "tool-edit")}
-SECOND = {
-    "config.ini": ("modified", "during-call"),
-    "old.txt": ("deleted", "during-call"),
-    "gen.txt": ("added", "during-call"),
-    "src/cart.py": ("modified", "tool-edit"),
-}
 
 
 @pytest.mark.parametrize("name", ["basic3", "plain", "codemode"])
@@ -173,12 +129,7 @@ def test_three_turns_in_three_processes(replay: Replay, name: str) -> None:
 
 def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay) -> None:
     replay.run("basic3")
-    project = replay.project()
-    for _ in range(2):
-        project.apply(project.plan(Request("undo", selection="all")))
-    for name, text in SHOP.items():
-        assert (replay.root / name).read_text("utf-8") == text
-    assert not (replay.root / "NOTES.md").exists() and not (replay.root / "gen.txt").exists()
+    replays.takes_all_back(replay)
 
 
 def test_an_interrupted_command(replay: Replay) -> None:
@@ -600,19 +551,3 @@ def test_only_the_end_of_a_long_rollout_is_read(tmp_path: Path) -> None:
     file.write_text(line * 400)
     found = rollout.last_lines(str(file))
     assert 90 < len(found) < 110 and rollout.kind_of(found[0]) == "task_complete"
-
-
-# --- The hook ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
-def test_a_torn_payload_is_noted_without_its_content(replay: Replay, data: bytes) -> None:
-    replay.send(data)
-    (error,) = replay.errors()
-    assert error["agent"] == "codex" and error["message"]
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
-def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
-    replay.send(data)

@@ -14,7 +14,7 @@ from takeback.engine.agents import install
 from takeback.engine.agents.codex import approval, setup, skills
 from takeback.engine.agents.own import is_own
 from takeback.engine.errors import UsageError
-from tests.agents.test_claude import JUNK
+from tests.agents.replay import JUNK
 from tests.agents.test_install import FILES, run
 
 

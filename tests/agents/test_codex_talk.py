@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from takeback.engine.agents.codex import conversation
 from takeback.engine.agents.codex.turns import _TAKES, Turns
 from takeback.engine.agents.talk import Source, Talk, TalkTurn
-from tests.agents.test_claude import JUNK
+from tests.agents.replay import JUNK
 from tests.agents.test_codex import DATA, NAMES, ROLLOUTS, entry, payloads
 
 

@@ -19,18 +19,14 @@ from takeback.engine.agents.gemini import events as gemini
 from takeback.engine.agents.gemini import interrupt as gemini_interrupt
 from takeback.engine.facts import Event
 from takeback.engine.model import Request, Turn
-from takeback.engine.project import Project
 from takeback.engine.record import openturn
 from takeback.engine.record.openturn import OpenTurn
-from tests.agents.test_claude import BAD, JUNK, SHOP, WEIRD, changes, summary
+from tests.agents import replay as replays
+from tests.agents.replay import FIRST, JUNK, SECOND, SHOP, WEIRD, changes, lines, summary
 
 DATA = Path(__file__).parent / "data/gemini"
 NAMES = sorted(path.name for path in DATA.iterdir())
 CHATS = sorted(DATA.glob("*/tmp/*/chats/**/*.jsonl"))
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def payloads(name: str) -> list[dict[str, Any]]:
@@ -45,32 +41,15 @@ def written(line: dict[str, Any]) -> str:
                 inner.get("lastUpdated", "")])  # fmt: skip
 
 
-class Replay:
+class Replay(replays.Replay):
     """A captured run once more: its payloads to the hook, its chats as they were at that time, its
     writes to a folder of ours."""
 
+    agent = "gemini"
+
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.data, self.home = place / "shop", place / "data", place / ".gemini"
-        self._patch = monkeypatch
-        for name, text in SHOP.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-        monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(place / "config"))
-        monkeypatch.delenv("TAKEBACK_RUN", raising=False)
-        monkeypatch.setattr(os, "isatty", lambda fd: False)
-
-    def moved(self, text: str) -> str:
-        text = text.replace("/home/dev/shop", str(self.root))
-        return text.replace("/home/dev/", f"{self.root.parent}/")
-
-    def send(self, payload: object) -> None:
-        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        data = self.moved(data.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
-        self._patch.setattr(hook, "_read", lambda: data)
-        assert hook.main("gemini", str(self.data)) == 0
+        super().__init__(place, monkeypatch)
+        self.home = place / ".gemini"
 
     def run(self, name: str, chats: bool = True, stop: Callable[..., bool] | None = None) -> None:
         for payload in payloads(name):
@@ -110,24 +89,9 @@ class Replay:
         if tool == "replace" and given["old_string"] in path.read_text():
             path.write_text(path.read_text().replace(given["old_string"], given["new_string"]))
         elif tool == "write_file":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(given["content"])
-        elif tool == "run_shell_command" and "sleep" in given["command"]:
-            (self.root / "slow1.txt").write_text("before\n")
+            self.write(given["file_path"], given["content"])
         elif tool == "run_shell_command":
-            command = self.moved(given["command"])
-            subprocess.run(["sh", "-c", command], cwd=self.root, capture_output=True)
-
-    def errors(self) -> list[dict[str, Any]]:
-        path = self.data / "errors.jsonl"
-        return lines(path) if path.exists() else []
-
-    def project(self) -> Project:
-        return Project.open(os.fsencode(self.root), str(self.data))
-
-    def turns(self) -> list[Turn]:
-        found = [turn for session in self.project().sessions() for turn in session.turns]
-        return sorted(found, key=lambda turn: turn.n)
+            self.shell(given["command"])
 
 
 @pytest.fixture
@@ -143,14 +107,6 @@ def quiet(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
 
 
 # --- What happened, as it was captured --------------------------------------------------------
-
-FIRST = {"NOTES.md": ("added", "tool-edit"), "src/cart.py": ("modified", "tool-edit")}
-SECOND = {
-    "config.ini": ("modified", "during-call"),
-    "old.txt": ("deleted", "during-call"),
-    "gen.txt": ("added", "during-call"),
-    "src/cart.py": ("modified", "tool-edit"),
-}
 
 
 @pytest.mark.parametrize("name", ["basic3", "plain"])
@@ -196,12 +152,7 @@ def test_without_a_chat_the_steps_are_lost_and_nothing_else(replay: Replay) -> N
 
 def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay) -> None:
     replay.run("basic3")
-    project = replay.project()
-    for _ in range(2):
-        project.apply(project.plan(Request("undo", selection="all")))
-    for name, text in SHOP.items():
-        assert (replay.root / name).read_text("utf-8") == text
-    assert not (replay.root / "NOTES.md").exists() and not (replay.root / "gen.txt").exists()
+    replays.takes_all_back(replay)
 
 
 def test_an_interrupted_command(replay: Replay) -> None:
@@ -652,22 +603,6 @@ def test_names_of_calls_say_which_tool() -> None:
     for tool in ("replace", "mcp_a-b", "", "-", "x" * 200):
         name = tools.prefix("3ee2ae28-0c9e", tool, {"a": "\ud800"}) + "12"
         assert tools.tool_of(name) == tool[:60] and tools.turn_of([name]) == "3ee2ae28"
-
-
-# --- The hook ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
-def test_a_torn_payload_is_noted_without_its_content(replay: Replay, data: bytes) -> None:
-    replay.send(data)
-    (error,) = replay.errors()
-    assert error["agent"] == "gemini" and error["message"]
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
-def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
-    replay.send(data)
 
 
 def test_a_note_is_told_with_a_prompt_only() -> None:

@@ -20,8 +20,8 @@ from takeback.engine.agents import conversations
 from takeback.engine.agents.gemini import conversation
 from takeback.engine.agents.gemini.messages import History, time_of
 from takeback.engine.agents.talk import Talk, TalkTurn
-from tests.agents.test_claude import JUNK
-from tests.agents.test_gemini import DATA, NAMES, Replay, lines
+from tests.agents.replay import JUNK, lines
+from tests.agents.test_gemini import DATA, NAMES, Replay
 
 ALL_CHATS = sorted(DATA.glob("*/tmp/*/chats/**/*.jsonl"))
 

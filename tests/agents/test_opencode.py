@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takeback.engine.agents import hook
 from takeback.engine.agents.opencode import events as opencode
 from takeback.engine.agents.opencode.prompts import typed
 from takeback.engine.facts import Event
-from takeback.engine.model import Request, Turn
-from takeback.engine.project import Project
-from tests.agents.test_claude import BAD, JUNK, SHOP, WEIRD, changes, summary
+from takeback.engine.model import Request
+from tests.agents import replay as replays
+from tests.agents.replay import FIRST, JUNK, SECOND, WEIRD, changes, summary
 
 DATA = Path(__file__).parent / "data/opencode"
 NAMES = sorted(path.stem for path in DATA.glob("*.jsonl"))
@@ -31,33 +30,15 @@ def payloads(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-class Replay:
+class Replay(replays.Replay):
     """A captured run once more: its payloads to the hook, its writes to a folder of ours."""
 
+    agent = "opencode"
+    variables = ("TAKEBACK_AGENT_PID",)
+
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.data = place / "shop", place / "data"
-        self._patch = monkeypatch
-        for name, text in SHOP.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+        super().__init__(place, monkeypatch)
         (place / "elsewhere").mkdir()
-        monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(place / "config"))
-        for name in ("TAKEBACK_AGENT_PID", "TAKEBACK_RUN"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(os, "isatty", lambda fd: False)
-
-    def moved(self, text: str) -> str:
-        text = text.replace("/home/dev/shop", str(self.root))
-        return text.replace("/home/dev/", f"{self.root.parent}/")
-
-    def send(self, payload: object) -> None:
-        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        data = self.moved(data.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
-        self._patch.setattr(hook, "_read", lambda: data)
-        assert hook.main("opencode", str(self.data)) == 0
 
     def run(self, name: str) -> None:
         for payload in payloads(name):
@@ -76,22 +57,9 @@ class Replay:
         if tool == "edit":
             path.write_text(path.read_text().replace(given["oldString"], given["newString"]))
         elif tool == "write":
-            path.write_text(given["content"])
+            self.write(str(path), given["content"])
         elif tool == "bash":
-            subprocess.run(["sh", "-c", self.moved(given["command"])], cwd=self.root, check=False)
-
-    def errors(self) -> list[dict[str, Any]]:
-        path = self.data / "errors.jsonl"
-        if not path.exists():
-            return []
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-    def project(self) -> Project:
-        return Project.open(os.fsencode(self.root), str(self.data))
-
-    def turns(self) -> list[Turn]:
-        found = [turn for session in self.project().sessions() for turn in session.turns]
-        return sorted(found, key=lambda turn: turn.n)
+            self.shell(given["command"])
 
 
 @pytest.fixture
@@ -115,16 +83,8 @@ def test_three_turns_in_three_processes(replay: Replay, name: str) -> None:
     assert all(turn.complete and turn.state == "complete" for turn in found)
     one, two, three = found
     assert one.prompt == "[1] Fix total() in src/cart.py and write NOTES.md."
-    assert changes(one) == {
-        "NOTES.md": ("added", "tool-edit"),
-        "src/cart.py": ("modified", "tool-edit"),
-    }
-    assert changes(two) == {
-        "config.ini": ("modified", "during-call"),
-        "old.txt": ("deleted", "during-call"),
-        "gen.txt": ("added", "during-call"),
-        "src/cart.py": ("modified", "tool-edit"),
-    }
+    assert changes(one) == FIRST
+    assert changes(two) == SECOND
     assert changes(three) == {}
     if name == "basic3":
         assert [step.text for step in one.steps] == [
@@ -147,16 +107,8 @@ def test_three_turns_through_the_newer_interface(replay: Replay) -> None:
         ("[3]", "complete", 1, 0),
     ]
     assert all(turn.complete for turn in (one, two, three))
-    assert changes(one) == {
-        "NOTES.md": ("added", "tool-edit"),
-        "src/cart.py": ("modified", "tool-edit"),
-    }
-    assert changes(two) == {
-        "config.ini": ("modified", "during-call"),
-        "old.txt": ("deleted", "during-call"),
-        "gen.txt": ("added", "during-call"),
-        "src/cart.py": ("modified", "tool-edit"),
-    }
+    assert changes(one) == FIRST
+    assert changes(two) == SECOND
     assert changes(three) == {}
     assert [step.text for step in two.steps][:2] == ["A shell command first.", "One more edit."]
     assert replay.errors() == []
@@ -185,12 +137,7 @@ def test_calls_that_fail_through_the_newer_interface(replay: Replay) -> None:
 @pytest.mark.parametrize("name", ["basic3", "newer"])
 def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay, name: str) -> None:
     replay.run(name)
-    project = replay.project()
-    for _ in range(2):
-        project.apply(project.plan(Request("undo", selection="all")))
-    for name, text in SHOP.items():
-        assert (replay.root / name).read_text("utf-8") == text
-    assert not (replay.root / "NOTES.md").exists() and not (replay.root / "gen.txt").exists()
+    replays.takes_all_back(replay)
 
 
 def test_an_agent_that_was_interrupted_ends_with_the_next_prompt(replay: Replay) -> None:
@@ -470,16 +417,3 @@ def test_payloads_with_fields_of_any_type(payload: dict[str, Any], running: Any)
         for fact in (event.failed, event.interrupted, event.background, event.continues):
             assert isinstance(fact, bool)
         assert (event.call_kind == "edit") <= bool(event.paths)
-
-
-@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
-def test_a_torn_payload_is_noted_without_its_content(replay: Replay, data: bytes) -> None:
-    replay.send(data)
-    (error,) = replay.errors()
-    assert error["agent"] == "opencode" and error["message"]
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
-def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
-    replay.send(data)

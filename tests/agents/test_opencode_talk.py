@@ -21,7 +21,7 @@ from takeback.engine.agents.opencode import conversation, rows
 from takeback.engine.agents.opencode.events import READERS, translate
 from takeback.engine.agents.talk import Source, Talk, TalkTurn
 from takeback.engine.record.openturn import OpenTurn
-from tests.agents.test_claude import JUNK, WEIRD
+from tests.agents.replay import JUNK, WEIRD
 from tests.agents.test_opencode import DATA, payloads
 
 NAMES = sorted(path.stem for path in DATA.glob("*.db"))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.engine.agents import hook
 from takeback.engine.agents.pi import events as pi
 from takeback.engine.agents.pi import tools
 from takeback.engine.facts import Event
-from takeback.engine.model import Request, Turn
-from takeback.engine.project import Project
-from tests.agents.test_claude import BAD, JUNK, SHOP, WEIRD, changes, summary
+from tests.agents import replay as replays
+from tests.agents.replay import FIRST, JUNK, SECOND, WEIRD, changes, summary
 
 DATA = Path(__file__).parent / "data/pi"
 NAMES = sorted(path.name for path in DATA.iterdir())
@@ -90,32 +88,11 @@ class Extension:
             yield event, given, payload
 
 
-class Replay:
+class Replay(replays.Replay):
     """A captured run once more: its payloads to the hook, its writes to a folder of ours."""
 
-    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.data = place / "shop", place / "data"
-        self._patch = monkeypatch
-        for name, text in SHOP.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-        monkeypatch.setenv("TAKEBACK_CONFIG_DIR", str(place / "config"))
-        monkeypatch.delenv("TAKEBACK_RUN", raising=False)
-        monkeypatch.delenv(pi.PID, raising=False)
-        monkeypatch.setattr(os, "isatty", lambda fd: False)
-
-    def moved(self, text: str) -> str:
-        text = text.replace("/home/dev/shop", str(self.root))
-        return text.replace("/home/dev/", f"{self.root.parent}/")
-
-    def send(self, payload: object) -> None:
-        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        data = self.moved(data.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
-        self._patch.setattr(hook, "_read", lambda: data)
-        assert hook.main("pi", str(self.data)) == 0
+    agent = "pi"
+    variables = (pi.PID,)
 
     def run(self, name: str, times: int = 1) -> None:
         for event, made, payload in Extension().payloads(name):
@@ -130,26 +107,9 @@ class Replay:
             for edit in given["edits"]:
                 path.write_text(path.read_text().replace(edit["oldText"], edit["newText"]))
         elif tool == "write":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(given["content"])
-        elif tool == "bash" and "sleep" in given["command"]:
-            (self.root / "slow1.txt").write_text("before\n")
+            self.write(given["path"], given["content"])
         elif tool == "bash":
-            command = self.moved(given["command"])
-            subprocess.run(["sh", "-c", command], cwd=self.root, capture_output=True)
-
-    def errors(self) -> list[dict[str, Any]]:
-        path = self.data / "errors.jsonl"
-        if not path.exists():
-            return []
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-    def project(self) -> Project:
-        return Project.open(os.fsencode(self.root), str(self.data))
-
-    def turns(self) -> list[Turn]:
-        found = [turn for session in self.project().sessions() for turn in session.turns]
-        return sorted(found, key=lambda turn: turn.n)
+            self.shell(given["command"])
 
 
 @pytest.fixture
@@ -158,14 +118,6 @@ def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replay:
 
 
 # --- What happened, as it was captured --------------------------------------------------------
-
-FIRST = {"NOTES.md": ("added", "tool-edit"), "src/cart.py": ("modified", "tool-edit")}
-SECOND = {
-    "config.ini": ("modified", "during-call"),
-    "old.txt": ("deleted", "during-call"),
-    "gen.txt": ("added", "during-call"),
-    "src/cart.py": ("modified", "tool-edit"),
-}
 
 
 @pytest.mark.parametrize("name", ["basic3", "plain"])
@@ -191,12 +143,7 @@ def test_three_turns_in_three_processes(replay: Replay, name: str) -> None:
 
 def test_undo_of_a_replayed_run_gives_the_bytes_back(replay: Replay) -> None:
     replay.run("basic3")
-    project = replay.project()
-    for _ in range(2):
-        project.apply(project.plan(Request("undo", selection="all")))
-    for name, text in SHOP.items():
-        assert (replay.root / name).read_text("utf-8") == text
-    assert not (replay.root / "NOTES.md").exists() and not (replay.root / "gen.txt").exists()
+    replays.takes_all_back(replay)
 
 
 def test_a_process_that_died(replay: Replay) -> None:
@@ -402,19 +349,6 @@ def test_payloads_with_fields_of_any_type(payload: dict[str, Any], running: Any)
         assert all(isinstance(path, bytes) and path and b"\0" not in path for path in event.paths)
         assert isinstance(event.text, str) and isinstance(event.prompt, str)
         assert event.call_kind != "edit" or event.paths
-
-
-@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
-def test_a_torn_payload_is_noted_without_its_content(replay: Replay, data: bytes) -> None:
-    replay.send(data)
-    (error,) = replay.errors()
-    assert error["agent"] == "pi" and error["message"]
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=60) | JUNK.map(lambda value: json.dumps(value).encode()))
-def test_the_hook_never_raises(replay: Replay, data: bytes) -> None:
-    replay.send(data)
 
 
 def test_a_note_is_told_with_a_prompt_only() -> None:

@@ -16,7 +16,7 @@ from takeback.engine.agents import conversations
 from takeback.engine.agents.pi import conversation
 from takeback.engine.agents.pi.conversation import Session
 from takeback.engine.agents.talk import Talk, TalkTurn
-from tests.agents.test_claude import JUNK
+from tests.agents.replay import JUNK
 from tests.agents.test_pi import DATA, NAMES, Replay
 
 FILES = sorted(DATA.glob("*/sessions/**/*.jsonl"))

@@ -16,7 +16,8 @@ from takeback.engine.agents import hook, tell
 from takeback.engine.model import Request
 from takeback.engine.record import openturn
 from takeback.engine.store import paths
-from tests.agents.test_claude import JUNK, Replay, payloads
+from tests.agents.replay import JUNK
+from tests.agents.test_claude import Replay, payloads
 
 NEXT = {**payloads("basic3")[1], "hook_event_name": "UserPromptSubmit", "prompt": "and now?"}
 

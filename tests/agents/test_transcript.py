@@ -12,7 +12,8 @@ import pytest
 from takeback.engine.agents.claude import interrupt as transcript
 from takeback.engine.model import Request
 from takeback.engine.record.openturn import OpenTurn
-from tests.agents.test_claude import Replay, changes, payloads
+from tests.agents.replay import changes
+from tests.agents.test_claude import Replay, payloads
 
 KEY = "8a841519-05d3-4471-932d-b330336ee51e"
 WORDS = "[Request interrupted by user for tool use]"
