@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from takeback.engine.agents.codex import conversation
 from takeback.engine.agents.codex.resume import fork
 from takeback.engine.agents.programs import Programs
 from takeback.engine.agents.resume import Point
-from takeback.engine.agents.talk import Talk
-from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
+from tests.agents.real import (
+    FIRST,
+    SECOND,
+    Bed,
+    calls,
+    evidence,
+    goes_back_and_forth,
+    ids,
+    tree,
+)
 
 pytestmark = pytest.mark.agents
 
@@ -25,25 +30,7 @@ SCRIPTS = "gpt-5.6-sol"
 
 
 class CodexBed(Bed):
-    def connect(self) -> list[str]:
-        words = [sys.executable, "-m", "takeback.tui.cli", "install", "codex"]
-        command = shlex.join([*words, "--data-dir", str(self.data)])
-        return ["--install-hooks", f"PYTHONPATH={shlex.quote(str(DEV))} {command}"]
-
-    def codex(self, *more: str) -> None:
-        self.run(self.agent("codex", *more))
-
-    def talks(self) -> list[Talk]:
-        sources = conversation.find(os.fsencode(self.shop), os.fsencode(self.home))
-        return [talk for talk in map(conversation.read, sources) if talk is not None]
-
-
-def calls(turn: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(call["tool"], call["state"]) for step in turn["steps"] for call in step["calls"]]
-
-
-def ids(turn: dict[str, Any]) -> list[str]:
-    return [call["id"] for step in turn["steps"] for call in step["calls"]]
+    name = "codex"
 
 
 @pytest.fixture(autouse=True)
@@ -56,9 +43,9 @@ def no_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_codex(tmp_path: Path, git: bool, model: list[str]) -> None:
     b = CodexBed(tmp_path, "basic3", git)
     before, repository = b.files(), tree(b.shop / ".git")
-    b.codex("--turns", "1", *model, *b.connect())
+    b.play("--turns", "1", *model, *b.connect())
     between = b.files()
-    b.codex("--turns", "2,3", "--resume", *model)
+    b.play("--turns", "2,3", "--resume", *model)
     after = b.files()
     one, two, three = b.turns()
     assert [turn["state"] for turn in (one, two, three)] == ["complete"] * 3
@@ -77,21 +64,7 @@ def test_codex(tmp_path: Path, git: bool, model: list[str]) -> None:
         assert len(said.steps) == len(recorded["steps"])
 
     # By call, by file, by turn.
-    b.tb("undo", "--call", ids(two)[1])
-    assert b.files()["src/cart.py"] == between["src/cart.py"]
-    b.tb("redo")
-    assert b.files() == after
-    b.tb("undo", "--turn", "2", "--path", "old.txt", "--yes")
-    assert b.files() == {**after, "old.txt": between["old.txt"]}
-    b.tb("redo", "--yes")
-    assert b.files() == after
-    b.tb("undo", "--turn", "2", "--all", "--yes")
-    assert b.files() == between
-    b.tb("undo")
-    assert b.files() == before
-    b.tb("redo")
-    b.tb("redo", "--yes")
-    assert b.files() == after
+    goes_back_and_forth(b, ids(two)[1], before, between, after)
     assert tree(b.shop / ".git") == repository
 
     hooks = b.home / ".codex/hooks.json"
@@ -102,9 +75,9 @@ def test_codex(tmp_path: Path, git: bool, model: list[str]) -> None:
 
 def test_undo_and_redo_from_within_codex(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "basic3", True)
-    b.codex("--turns", "1", *b.connect())
+    b.play("--turns", "1", *b.connect())
     before = b.files()
-    b.codex("--turns", "2", "--resume")
+    b.play("--turns", "2", "--resume")
     after = b.files()
     asked = tmp_path / "asked.json"
     turns = []
@@ -118,11 +91,11 @@ def test_undo_and_redo_from_within_codex(tmp_path: Path) -> None:
         turns.append({"match": f"[{name}]", "prompt": prompt, "steps": steps})
     asked.write_text(json.dumps({"name": "asked", "files": {}, "turns": turns}), "utf-8")
     b.scenario = str(asked)
-    b.codex("--turns", "undo", "--resume")
+    b.play("--turns", "undo", "--resume")
     assert b.files() == before
-    b.codex("--turns", "redo", "--resume")
+    b.play("--turns", "redo", "--resume")
     assert b.files() == after
-    b.codex("--turns", "status", "--resume")
+    b.play("--turns", "status", "--resume")
     *_, undo, redo, status = b.turns()
     for turn in (undo, redo, status):
         assert turn["state"] == "complete" and evidence(turn) == {} and calls(turn) == []
@@ -132,7 +105,7 @@ def test_undo_and_redo_from_within_codex(tmp_path: Path) -> None:
 
 def test_codex_without_approval_records_nothing_and_doctor_says_so(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "basic3", True)
-    b.codex("--turns", "1", "--no-trust", *b.connect())
+    b.play("--turns", "1", "--no-trust", *b.connect())
     assert not (b.data / "projects").exists()
     checks = b.tb("doctor")["checks"]
     assert any(c["name"] == "codex" and not c["ok"] and "approval" in str(c) for c in checks)
@@ -146,7 +119,7 @@ def test_codex_without_approval_records_nothing_and_doctor_says_so(tmp_path: Pat
 def test_codex_with_patches_through_the_shell(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "basic3", True)
     before = b.files()
-    b.codex("--model", "unheard-of", *b.connect())
+    b.play("--model", "unheard-of", *b.connect())
     one, two, three = b.turns()
     assert [turn["state"] for turn in (one, two, three)] == ["complete"] * 3
     assert {state for turn in (one, two) for _, state in calls(turn)} == {"done"}
@@ -162,7 +135,7 @@ def test_codex_with_patches_through_the_shell(tmp_path: Path) -> None:
 def test_codex_with_calls_that_fail(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "fail", False)
     before = b.files()
-    b.codex(*b.connect())
+    b.play(*b.connect())
     first, after = b.turns()
     assert evidence(first) == {
         "partial.txt": ("added", "during-call"),
@@ -177,7 +150,7 @@ def test_codex_with_calls_that_fail(tmp_path: Path) -> None:
 def test_codex_that_renames(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "rename", True)
     before, repository = b.files(), tree(b.shop / ".git")
-    b.codex(*b.connect())
+    b.play(*b.connect())
     one, two = b.turns()
     assert evidence(one)["src/price.py"] == ("deleted", "during-call")
     assert evidence(one)["src/pricing.py"][0] == "added"
@@ -200,11 +173,11 @@ def test_codex_that_renames(tmp_path: Path) -> None:
 def test_codex_that_is_stopped(tmp_path: Path, signal: str) -> None:
     b = CodexBed(tmp_path, "slow", True)
     before = b.files()
-    b.codex("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
+    b.play("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
     (turn,) = b.turns()
     assert turn["state"] == "interrupted"
     assert evidence(turn)["slow1.txt"][0] == "added"
-    b.codex("--turns", "after", "--resume")
+    b.play("--turns", "after", "--resume")
     slow, after = b.turns()
     assert slow["state"] == "interrupted" and after["state"] == "complete"
     if signal == "SIGINT":
@@ -218,7 +191,7 @@ def test_codex_that_is_stopped(tmp_path: Path, signal: str) -> None:
 def test_codex_with_a_subagent(tmp_path: Path, git: bool) -> None:
     b = CodexBed(tmp_path, "subagent", git)
     before = b.files()
-    b.codex("--model", SCRIPTS, *b.connect())
+    b.play("--model", SCRIPTS, *b.connect())
     first, after = b.turns()
     assert evidence(first) == {"sub.txt": ("added", "tool-edit")} and evidence(after) == {}
     assert first["state"] == after["state"] == "complete"
@@ -233,7 +206,7 @@ def test_codex_with_a_subagent(tmp_path: Path, git: bool) -> None:
 
 def test_codex_outside_the_project(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "outside", True)
-    b.codex(*b.connect())
+    b.play(*b.connect())
     (turn,) = b.turns()
     reasons = {item["path"]: item["reason"] for item in turn["not_captured"]}
     assert reasons[".env"] in ("secret", "ignored")
@@ -246,7 +219,7 @@ def test_codex_outside_the_project(tmp_path: Path) -> None:
 def test_codex_and_odd_names(tmp_path: Path) -> None:
     b = CodexBed(tmp_path, "names", True)
     before = b.files()
-    b.codex(*b.connect())
+    b.play(*b.connect())
     after = b.files()
     turns = b.turns()
     assert {turn["state"] for turn in turns} == {"complete"}
@@ -264,8 +237,8 @@ def is_new(path: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
 
 def test_a_copy_ends_before_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     b = CodexBed(tmp_path, "basic3", True)
-    b.codex("--turns", "1", *b.connect())
-    b.codex("--turns", "2,3", "--resume")
+    b.play("--turns", "1", *b.connect())
+    b.play("--turns", "2,3", "--resume")
     state = b.files()
     (talk,) = b.talks()
     held = {path: path.read_bytes() for path in (b.home / ".codex/sessions").rglob("rollout*")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.test_bed import Bed
+from tests.agents.real import Bed
 from tests.agents.test_bed_telling import asked, connecting
 
 pytestmark = pytest.mark.agents

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback.engine.agents import conversations
-from tests.agents.test_bed import Bed
+from tests.agents.real import Bed
 from tests.agents.test_bed_telling import connecting
 
 pytestmark = pytest.mark.agents

@@ -3,34 +3,27 @@ test_bed."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from takeback.engine.agents.gemini import conversation
-from takeback.engine.agents.talk import Talk
-from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
+from tests.agents.real import (
+    FIRST,
+    SECOND,
+    Bed,
+    calls,
+    evidence,
+    goes_back_and_forth,
+    ids,
+    tree,
+)
 from tests.agents.test_bed_telling import asked
 
 pytestmark = pytest.mark.agents
 
 
 class GeminiBed(Bed):
-    def connect(self) -> list[str]:
-        words = [sys.executable, "-m", "takeback.tui.cli", "install", "gemini"]
-        command = shlex.join([*words, "--data-dir", str(self.data)])
-        return ["--install-hooks", f"PYTHONPATH={shlex.quote(str(DEV))} {command}"]
-
-    def gemini(self, *more: str) -> None:
-        self.run(self.agent("gemini", *more))
-
-    def talks(self) -> list[Talk]:
-        sources = conversation.find(os.fsencode(self.shop), os.fsencode(self.home))
-        return [talk for talk in map(conversation.read, sources) if talk is not None]
+    name = "gemini"
 
 
 @pytest.fixture(autouse=True)
@@ -38,21 +31,13 @@ def no_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_CLI_HOME", raising=False)
 
 
-def calls(turn: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(call["tool"], call["state"]) for step in turn["steps"] for call in step["calls"]]
-
-
-def ids(turn: dict[str, Any]) -> list[str]:
-    return [call["id"] for step in turn["steps"] for call in step["calls"]]
-
-
 @pytest.mark.parametrize("git", [True, False], ids=["repository", "plain"])
 def test_gemini(tmp_path: Path, git: bool) -> None:
     b = GeminiBed(tmp_path, "basic3", git)
     before, repository = b.files(), tree(b.shop / ".git")
-    b.gemini("--turns", "1", *b.connect())
+    b.play("--turns", "1", *b.connect())
     between = b.files()
-    b.gemini("--turns", "2,3", "--resume")
+    b.play("--turns", "2,3", "--resume")
     after = b.files()
     one, two, three = b.turns()
     assert [turn["state"] for turn in (one, two, three)] == ["complete"] * 3
@@ -82,21 +67,7 @@ def test_gemini(tmp_path: Path, git: bool) -> None:
         assert named == ids(recorded) and len(said.steps) == len(recorded["steps"])
 
     # By call, by file, by turn.
-    b.tb("undo", "--call", ids(two)[1])
-    assert b.files()["src/cart.py"] == between["src/cart.py"]
-    b.tb("redo")
-    assert b.files() == after
-    b.tb("undo", "--turn", "2", "--path", "old.txt", "--yes")
-    assert b.files() == {**after, "old.txt": between["old.txt"]}
-    b.tb("redo", "--yes")
-    assert b.files() == after
-    b.tb("undo", "--turn", "2", "--all", "--yes")
-    assert b.files() == between
-    b.tb("undo")
-    assert b.files() == before
-    b.tb("redo")
-    b.tb("redo", "--yes")
-    assert b.files() == after
+    goes_back_and_forth(b, ids(two)[1], before, between, after)
     assert tree(b.shop / ".git") == repository
 
     settings = b.home / ".gemini/settings.json"
@@ -109,7 +80,7 @@ def test_gemini(tmp_path: Path, git: bool) -> None:
 def test_gemini_with_calls_that_fail(tmp_path: Path) -> None:
     b = GeminiBed(tmp_path, "fail", False)
     before = b.files()
-    b.gemini(*b.connect())
+    b.play(*b.connect())
     first, after = b.turns()
     assert evidence(first) == {
         "partial.txt": ("added", "during-call"),
@@ -128,7 +99,7 @@ def test_gemini_with_calls_that_fail(tmp_path: Path) -> None:
 def test_gemini_that_renames(tmp_path: Path) -> None:
     b = GeminiBed(tmp_path, "rename", True)
     before, repository = b.files(), tree(b.shop / ".git")
-    b.gemini(*b.connect())
+    b.play(*b.connect())
     one, two = b.turns()
     assert evidence(one)["src/price.py"] == ("deleted", "during-call")
     assert evidence(one)["src/pricing.py"][0] == "added"
@@ -145,11 +116,11 @@ def test_gemini_that_renames(tmp_path: Path) -> None:
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
 def test_gemini_that_is_stopped(tmp_path: Path, signal: str) -> None:
     b = GeminiBed(tmp_path, "slow", True)
-    b.gemini("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
+    b.play("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
     (turn,) = b.turns()
     assert turn["state"] == "interrupted"
     assert evidence(turn)["slow1.txt"][0] == "added"
-    b.gemini("--turns", "after", "--resume")
+    b.play("--turns", "after", "--resume")
     slow, after = b.turns()
     assert slow["state"] == "interrupted" and after["state"] == "complete"
 
@@ -158,7 +129,7 @@ def test_gemini_that_is_stopped(tmp_path: Path, signal: str) -> None:
 def test_gemini_with_a_subagent(tmp_path: Path, git: bool) -> None:
     b = GeminiBed(tmp_path, "subagent", git)
     before = b.files()
-    b.gemini(*b.connect())
+    b.play(*b.connect())
     first, after = b.turns()
     assert evidence(first) == {"sub.txt": ("added", "tool-edit")} and evidence(after) == {}
     assert first["state"] == after["state"] == "complete"
@@ -170,7 +141,7 @@ def test_gemini_with_a_subagent(tmp_path: Path, git: bool) -> None:
 
 def test_gemini_outside_the_project(tmp_path: Path) -> None:
     b = GeminiBed(tmp_path, "outside", True)
-    b.gemini(*b.connect())
+    b.play(*b.connect())
     (turn,) = b.turns()
     assert calls(turn) == [("run_shell_command", "done")] and evidence(turn) == {}
     for path in b.data.rglob("*"):
@@ -181,7 +152,7 @@ def test_gemini_outside_the_project(tmp_path: Path) -> None:
 def test_gemini_and_odd_names(tmp_path: Path) -> None:
     b = GeminiBed(tmp_path, "names", True)
     before = b.files()
-    b.gemini(*b.connect())
+    b.play(*b.connect())
     turns = b.turns()
     assert {turn["state"] for turn in turns} == {"complete"}
     assert any(evidence(turn) for turn in turns)
@@ -192,7 +163,7 @@ def test_gemini_and_odd_names(tmp_path: Path) -> None:
 
 def test_gemini_with_work_in_the_background(tmp_path: Path) -> None:
     b = GeminiBed(tmp_path, "background", True)
-    b.gemini(*b.connect())
+    b.play(*b.connect())
     assert {turn["state"] for turn in b.turns()} == {"complete"}
 
 
@@ -201,7 +172,7 @@ def test_undo_redo_and_status_within_gemini(tmp_path: Path) -> None:
     before = b.files()
     # What takeback says cuts it off before the word that the scripted model would answer to.
     prompt = f"Fix total() {'very ' * 20}well [1]"
-    b.gemini("--prompt", prompt, *b.connect())
+    b.play("--prompt", prompt, *b.connect())
     after = b.files()
     for given, words, files in (
         ("/takeback:status", "Next undo: turn 1", after),
@@ -210,7 +181,7 @@ def test_undo_redo_and_status_within_gemini(tmp_path: Path) -> None:
         ("/takeback:redo --yes", "files restored", after),
         ("/takeback:redo", "Nothing was changed", after),
     ):
-        b.gemini("--resume", "--bodies", "--prompt", given)
+        b.play("--resume", "--bodies", "--prompt", given)
         assert any(words in body for body in asked(b)), given
         assert b.files() == files, given
     turns = b.turns()

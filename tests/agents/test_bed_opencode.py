@@ -19,12 +19,10 @@ from typing import Any
 
 import pytest
 
-from takeback.engine.agents.opencode import conversation
 from takeback.engine.agents.opencode.resume import fork
 from takeback.engine.agents.programs import Programs
 from takeback.engine.agents.resume import Point
-from takeback.engine.agents.talk import Talk
-from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, bed, evidence, tree
+from tests.agents.real import FIRST, SECOND, Bed, bed, evidence, tree
 
 pytestmark = pytest.mark.agents
 
@@ -32,15 +30,7 @@ pytestmark = pytest.mark.agents
 class Shop(Bed):
     """A project with OpenCode connected."""
 
-    def connect(self, *more: str) -> list[str]:
-        words = [sys.executable, "-m", "takeback.tui.cli", "install", "opencode", *more]
-        command = shlex.join([*words, "--data-dir", str(self.data)])
-        return ["--install-hooks", f"PYTHONPATH={shlex.quote(str(DEV))} {command}"]
-
-    def talks(self) -> list[Talk]:
-        """What OpenCode's own database says, oldest conversation first."""
-        found = conversation.find(os.fsencode(self.shop), os.fsencode(self.home))
-        return [talk for source in found for talk in [conversation.read(source)] if talk]
+    name = "opencode"
 
     def repository(self) -> dict[str, tuple[str, bytes, int]]:
         """What is within `.git`, but for what OpenCode itself does there: it keeps the project's id
@@ -53,9 +43,9 @@ class Shop(Bed):
 def test_three_turns(tmp_path: Path, git: bool) -> None:
     b = Shop(tmp_path, "basic3", git)
     before, repository = b.files(), b.repository()
-    b.run(b.agent("opencode", "--turns", "1", *b.connect()))
+    b.play("--turns", "1", *b.connect())
     between = b.files()
-    b.run(b.agent("opencode", "--turns", "2,3", "--resume"))
+    b.play("--turns", "2,3", "--resume")
     after = b.files()
     one, two, three = b.turns()
     assert [turn["state"] for turn in (one, two, three)] == ["complete"] * 3
@@ -98,7 +88,7 @@ def test_three_turns(tmp_path: Path, git: bool) -> None:
 def test_calls_that_fail(tmp_path: Path) -> None:
     b = Shop(tmp_path, "fail", False)
     before = b.files()
-    b.run(b.agent("opencode", *b.connect()))
+    b.play(*b.connect())
     first, second = b.turns()
     assert evidence(first) == {
         "partial.txt": ("added", "during-call"),
@@ -117,9 +107,9 @@ def test_calls_that_fail(tmp_path: Path) -> None:
 def test_renames(tmp_path: Path) -> None:
     b = Shop(tmp_path, "rename", True)
     before, repository = b.files(), b.repository()
-    b.run(b.agent("opencode", "--turns", "mv", *b.connect()))
+    b.play("--turns", "mv", *b.connect())
     between = b.files()
-    b.run(b.agent("opencode", "--turns", "move", "--resume"))
+    b.play("--turns", "move", "--resume")
     after = b.files()
     one, two = b.turns()
     assert evidence(one) == {
@@ -146,7 +136,7 @@ def test_an_agent_that_is_stopped(tmp_path: Path, signal: str) -> None:
     b = Shop(tmp_path, "slow", True)
     before = b.files()
     options = ["--turns", "slow", "--interrupt", signal, "--when", "slow1.txt"]
-    b.run(b.agent("opencode", *options, *b.connect()))
+    b.play(*options, *b.connect())
     (turn,) = b.turns()
     assert turn["state"] == "interrupted" and turn["prompt"] == "[slow] Run the slow command."
     assert evidence(turn)["slow1.txt"][0] == "added"
@@ -160,7 +150,7 @@ def test_an_agent_that_is_stopped(tmp_path: Path, signal: str) -> None:
 def test_a_subagent(tmp_path: Path) -> None:
     b = Shop(tmp_path, "subagent", True)
     before = b.files()
-    b.run(b.agent("opencode", *b.connect()))
+    b.play(*b.connect())
     turns = b.turns()
     assert [turn["prompt"].split(" ")[0] for turn in turns] == ["[delegate]", "[after]"]
     assert evidence(turns[0]) == {"sub.txt": ("added", "tool-edit")}
@@ -172,7 +162,7 @@ def test_a_subagent(tmp_path: Path) -> None:
 
 def test_outside_the_project(tmp_path: Path) -> None:
     b = Shop(tmp_path, "outside", True)
-    b.run(b.agent("opencode", *b.connect()))
+    b.play(*b.connect())
     (turn,) = b.turns()
     reasons = {str(item["path"]): item["reason"] for item in turn["not_captured"]}
     assert reasons[".env"] in ("secret", "ignored")
@@ -184,7 +174,7 @@ def test_outside_the_project(tmp_path: Path) -> None:
 
 def test_a_plugin_of_the_project(tmp_path: Path) -> None:
     b = Shop(tmp_path, "basic3", True)
-    b.run(b.agent("opencode", "--turns", "1", *b.connect("--project")))
+    b.play("--turns", "1", *b.connect("--project"))
     assert (b.shop / ".opencode/plugin/takeback.js").exists()
     (turn,) = b.turns()
     assert evidence(turn) == FIRST
@@ -196,7 +186,7 @@ def test_settings_in_another_folder(tmp_path: Path) -> None:
     own.mkdir()
     # The bed's settings of the model are read from there as well.
     (own / "opencode").symlink_to(b.home / ".config/opencode")
-    b.run(b.agent("opencode", "--turns", "1", "--env", f"XDG_CONFIG_HOME={own}", *b.connect()))
+    b.play("--turns", "1", "--env", f"XDG_CONFIG_HOME={own}", *b.connect())
     (turn,) = b.turns()
     assert evidence(turn) == FIRST
 
@@ -247,7 +237,7 @@ def test_a_patch(tmp_path: Path) -> None:
     )
     options = b.connect()
     options[1] += f"; {shlex.join([sys.executable, '-c', given, str(settings)])}"
-    b.run(b.agent("opencode", *options))
+    b.play(*options)
     (turn,) = b.turns()
     assert evidence(turn) == {
         "new/a b.txt": ("added", "tool-edit"),
@@ -269,7 +259,7 @@ def test_a_relative_path_in_a_subfolder(tmp_path: Path) -> None:
     name = scenario(tmp_path, {"text": "Writing.", "tools": [call]}, {"text": "Done."})
     b = Shop(tmp_path, name, True)
     before = b.files()
-    b.run(b.agent("opencode", "--subdir", "src", *b.connect()))
+    b.play("--subdir", "src", *b.connect())
     (turn,) = b.turns()
     assert evidence(turn) == {"src/rel.txt": ("added", "tool-edit")}
     b.tb("undo")
@@ -279,7 +269,7 @@ def test_a_relative_path_in_a_subfolder(tmp_path: Path) -> None:
 def test_odd_names(tmp_path: Path) -> None:
     b = Shop(tmp_path, "names", True)
     before = b.files()
-    b.run(b.agent("opencode", *b.connect()))
+    b.play(*b.connect())
     after = b.files()
     found = {path: kind for turn in b.turns() for path, kind in evidence(turn).items()}
     assert set(found) == {k for k in after | before if after.get(k) != before.get(k)}
@@ -479,7 +469,7 @@ def test_opencodes_own_ways_back(server: Server) -> None:
 
 def test_a_copy_ends_before_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     b = Shop(tmp_path, "basic3", True)
-    b.run(b.agent("opencode", *b.connect()))
+    b.play(*b.connect())
     state = b.files()
     (talk,) = b.talks()
     (program,) = Path(b.env["BED_NODE"]).glob("opencode/node_modules/opencode-*-*/bin/opencode")

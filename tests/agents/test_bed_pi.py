@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from takeback.engine.agents.pi import conversation
 from takeback.engine.agents.pi.resume import fork
 from takeback.engine.agents.programs import Programs
 from takeback.engine.agents.resume import Point
-from takeback.engine.agents.talk import Talk
+from tests.agents.real import (
+    FIRST,
+    SECOND,
+    Bed,
+    calls,
+    evidence,
+    goes_back_and_forth,
+    ids,
+    tree,
+)
 from tests.agents.terminal import program
-from tests.agents.test_bed import DEV, FIRST, SECOND, Bed, evidence, tree
 from tests.agents.test_bed_telling import asked
 
 pytestmark = pytest.mark.agents
 
 
 class PiBed(Bed):
-    def connect(self) -> list[str]:
-        words = [sys.executable, "-m", "takeback.tui.cli", "install", "pi"]
-        command = shlex.join([*words, "--data-dir", str(self.data)])
-        return ["--install-hooks", f"PYTHONPATH={shlex.quote(str(DEV))} {command}"]
-
-    def pi(self, *more: str) -> None:
-        self.run(self.agent("pi", *more))
-
-    def talks(self) -> list[Talk]:
-        sources = conversation.find(os.fsencode(self.shop), os.fsencode(self.home))
-        return [talk for talk in map(conversation.read, sources) if talk is not None]
+    name = "pi"
 
 
 @pytest.fixture(autouse=True)
@@ -42,21 +36,13 @@ def no_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PI_CODING_AGENT_DIR", raising=False)
 
 
-def calls(turn: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(call["tool"], call["state"]) for step in turn["steps"] for call in step["calls"]]
-
-
-def ids(turn: dict[str, Any]) -> list[str]:
-    return [call["id"] for step in turn["steps"] for call in step["calls"]]
-
-
 @pytest.mark.parametrize("git", [True, False], ids=["repository", "plain"])
 def test_pi(tmp_path: Path, git: bool) -> None:
     b = PiBed(tmp_path, "basic3", git)
     before, repository = b.files(), tree(b.shop / ".git")
-    b.pi("--turns", "1", *b.connect())
+    b.play("--turns", "1", *b.connect())
     between = b.files()
-    b.pi("--turns", "2,3", "--resume")
+    b.play("--turns", "2,3", "--resume")
     after = b.files()
     one, two, three = b.turns()
     assert [turn["state"] for turn in (one, two, three)] == ["complete"] * 3
@@ -87,21 +73,7 @@ def test_pi(tmp_path: Path, git: bool) -> None:
         assert named == ids(recorded) and len(said.steps) == len(recorded["steps"])
 
     # By call, by file, by turn.
-    b.tb("undo", "--call", ids(two)[1])
-    assert b.files()["src/cart.py"] == between["src/cart.py"]
-    b.tb("redo")
-    assert b.files() == after
-    b.tb("undo", "--turn", "2", "--path", "old.txt", "--yes")
-    assert b.files() == {**after, "old.txt": between["old.txt"]}
-    b.tb("redo", "--yes")
-    assert b.files() == after
-    b.tb("undo", "--turn", "2", "--all", "--yes")
-    assert b.files() == between
-    b.tb("undo")
-    assert b.files() == before
-    b.tb("redo")
-    b.tb("redo", "--yes")
-    assert b.files() == after
+    goes_back_and_forth(b, ids(two)[1], before, between, after)
     assert tree(b.shop / ".git") == repository
 
     extension = b.home / ".pi/agent/extensions/takeback.ts"
@@ -113,7 +85,7 @@ def test_pi(tmp_path: Path, git: bool) -> None:
 def test_pi_with_calls_that_fail(tmp_path: Path) -> None:
     b = PiBed(tmp_path, "fail", False)
     before = b.files()
-    b.pi(*b.connect())
+    b.play(*b.connect())
     first, after = b.turns()
     assert evidence(first)["partial.txt"] == ("added", "during-call")
     assert evidence(first)["README.md"][0] == "modified"
@@ -126,7 +98,7 @@ def test_pi_with_calls_that_fail(tmp_path: Path) -> None:
 def test_pi_that_renames(tmp_path: Path) -> None:
     b = PiBed(tmp_path, "rename", True)
     before, repository = b.files(), tree(b.shop / ".git")
-    b.pi(*b.connect())
+    b.play(*b.connect())
     one, two = b.turns()
     assert evidence(one)["src/price.py"] == ("deleted", "during-call")
     assert evidence(one)["src/pricing.py"][0] == "added"
@@ -140,18 +112,18 @@ def test_pi_that_renames(tmp_path: Path) -> None:
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
 def test_pi_that_is_stopped(tmp_path: Path, signal: str) -> None:
     b = PiBed(tmp_path, "slow", True)
-    b.pi("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
+    b.play("--turns", "slow", "--interrupt", signal, "--when", "slow1.txt", *b.connect())
     (turn,) = b.turns()
     assert turn["state"] == "interrupted"
     assert evidence(turn)["slow1.txt"][0] == "added"
-    b.pi("--turns", "after", "--resume")
+    b.play("--turns", "after", "--resume")
     slow, after = b.turns()
     assert slow["state"] == "interrupted" and after["state"] == "complete"
 
 
 def test_pi_outside_the_project(tmp_path: Path) -> None:
     b = PiBed(tmp_path, "outside", True)
-    b.pi(*b.connect())
+    b.play(*b.connect())
     (turn,) = b.turns()
     reasons = {item["path"]: item["reason"] for item in turn["not_captured"]}
     assert reasons[".env"] in ("secret", "ignored")
@@ -164,7 +136,7 @@ def test_pi_outside_the_project(tmp_path: Path) -> None:
 def test_pi_and_odd_names(tmp_path: Path) -> None:
     b = PiBed(tmp_path, "names", True)
     before = b.files()
-    b.pi(*b.connect())
+    b.play(*b.connect())
     after = b.files()
     turns = b.turns()
     assert {turn["state"] for turn in turns} == {"complete"}
@@ -179,7 +151,7 @@ def test_pi_and_odd_names(tmp_path: Path) -> None:
 def test_undo_redo_and_status_within_pi(tmp_path: Path) -> None:
     b = PiBed(tmp_path, "basic3", True)
     before = b.files()
-    b.pi("--turns", "1", *b.connect())
+    b.play("--turns", "1", *b.connect())
     after = b.files()
     for given, words, files in (
         ("/takeback-status", "Next undo: turn 1", after),
@@ -204,7 +176,7 @@ def test_a_copy_of_a_conversation_before_a_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b = PiBed(tmp_path, "basic3", True)
-    b.pi("--turns", "1,2", *b.connect())
+    b.play("--turns", "1,2", *b.connect())
     (file,) = (b.home / ".pi/agent/sessions").rglob("*.jsonl")
     held = file.read_bytes()
     script = program(b.env, "pi/node_modules/@mariozechner/pi-coding-agent/dist/cli.js")
@@ -225,7 +197,7 @@ def test_a_copy_of_a_conversation_before_a_prompt(
     copy = next(talk for talk in b.talks() if talk.session == way.argv[2])
     assert copy.parent == session and copy.turns == ()
 
-    b.pi("--turns", "3", "--bodies", *(f"--arg={word}" for word in way.argv[1:]))
+    b.play("--turns", "3", "--bodies", *(f"--arg={word}" for word in way.argv[1:]))
     last = asked(b)[-1]
     assert "[1]" in last and "[3]" in last and "[2]" not in last
     assert file.read_bytes() == held

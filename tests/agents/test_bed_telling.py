@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.test_bed import DEV, Bed
+from tests.agents.real import DEV, Bed
 
 pytestmark = pytest.mark.agents
 

@@ -19,8 +19,8 @@ from takeback.engine.agents.gemini import resume as gemini_resume
 from takeback.engine.agents.programs import Programs
 from takeback.engine.agents.resume import Point
 from tests.agents import terminal
+from tests.agents.real import Bed, evidence
 from tests.agents.terminal import Terminal, program
-from tests.agents.test_bed import Bed, evidence
 
 pytestmark = pytest.mark.agents
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.agents.players import lines, put
-from tests.agents.test_bed import DEV, Bed, evidence, tree
+from tests.agents.real import DEV, Bed, evidence, tree
 
 pytestmark = pytest.mark.agents
 
