@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from takeback.engine.model import (
@@ -148,7 +148,8 @@ def _walk(
     """Put the known versions of one path in order and name the source of each step.
 
     An edit call is two looks: what it found when it began, what it left when it ended. Its step
-    leads from what stood just before its end, so that calls which overlap are told apart.
+    leads from what stood just before its end, so that calls which overlap are told apart. A call
+    that failed did nothing: what changed meanwhile is somebody else's.
     """
     edits = index.edits_within(path, turn.seq, turn.end_seq)
     points: list[tuple[int, _Point]] = []
@@ -163,6 +164,7 @@ def _walk(
     last = turn.seq
     segments: list[Segment] = []
     waiting: list[RawCall] = []
+    covered: list[_Covered] = []
     broken = lost = False
     for seq, point in points:
         ended = point.ends
@@ -176,8 +178,22 @@ def _walk(
                 broken = True
                 _add(segments, found, gap)
                 current = read
-            if not _equal(current, point.state) and ended.turn == turn.id:
-                _add(segments, found, _edit(turn, path, current, point.state, ended))
+            if not _equal(current, point.state):
+                if ended.failed:
+                    key = f"{ended.turn} {ended.id}!"
+                    gap = _gap(index, turn, path, current, point.state, last, seq, key, lost)
+                    broken = True
+                    _add(segments, found, gap)
+                else:
+                    step = _edit(index.turn_of[ended.turn], path, current, point.state, ended)
+                    if ended.turn == turn.id:
+                        _add(segments, found, step)
+                    others = [other for other in waiting if other.turn != ended.turn]
+                    covered += [_Covered(step, ended, other) for other in others]
+            elif not ended.failed and not _equal(ended.pre[path], point.state):
+                for one in covered:
+                    if one.other is ended and turn.id in (one.call.turn, ended.turn):
+                        _share(segments, one)
             current, last = point.state, seq
             continue
         if point.begins is not None:
@@ -204,7 +220,9 @@ def _walk(
             current = point.state
         last = seq
         if point.begins is not None and not point.begins.missing_begin:
-            if point.begins.done_seq:
+            if point.begins.failed:
+                pass
+            elif point.begins.done_seq:
                 waiting.append(point.begins)
             else:
                 lost = True
@@ -225,6 +243,33 @@ class _Point:
     record: Record | None = None
     begins: RawCall | None = None
     ends: RawCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """The step of an edit call that ended while another turn's edit call of the path ran."""
+
+    step: Segment
+    call: RawCall
+    other: RawCall
+
+
+def _share(segments: list[Segment], covered: _Covered) -> None:
+    """The other call has left nothing new: it wrote before the first one ended. So the step is the
+    work of both, and of which lines nobody saw; it belongs to either turn and is no one's edit."""
+    step = covered.step
+    both = replace(
+        step,
+        evidence="during-call",
+        call_ids=tuple(dict.fromkeys((covered.call.id, covered.other.id))),
+        step="",
+    )
+    for at, one in enumerate(segments):
+        if one.key == step.key and one.seq == step.seq:
+            segments[at] = both
+            return
+    segments.append(both)
+    segments.sort(key=lambda one: one.seq)
 
 
 def _edit(

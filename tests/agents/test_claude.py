@@ -275,7 +275,12 @@ def test_commands_of_servers_are_not_kept() -> None:
 
 def test_a_batch_ends_what_still_runs_and_names_what_was_refused() -> None:
     calls = [
-        {"tool_name": "Edit", "tool_use_id": "a", "tool_input": {"file_path": "x"}},
+        {
+            "tool_name": "Edit",
+            "tool_use_id": "a",
+            "tool_input": {"file_path": "x"},
+            "tool_response": "The file x has been updated successfully.",
+        },
         {
             "tool_name": "Edit",
             "tool_use_id": "b",
@@ -295,6 +300,22 @@ def test_a_batch_ends_what_still_runs_and_names_what_was_refused() -> None:
     assert [e.kind for e in one("PostToolBatch", (), tool_calls=[], agent_id="x")] == []
     reading = [{"tool_name": "Read", "tool_use_id": "c"}]
     assert one("PostToolBatch", None, tool_calls=reading) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "Permission to use Edit has been denied.",
+        "<tool_use_error>String to replace not found in file.",
+        None,
+    ],
+)
+def test_an_edit_of_which_nothing_says_that_it_was_made_has_failed(said: str | None) -> None:
+    call = {"tool_name": "Edit", "tool_use_id": "a", "tool_input": {"file_path": "x"}}
+    call["tool_response"] = said
+    ended = one("PostToolBatch", {"a"}, tool_calls=[call])[0]
+    assert (ended.kind, ended.call, ended.failed) == ("tool-end", "a", True)
 
 
 def test_a_stop_with_work_in_the_background() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from takeback.engine.model import Change
+from takeback.engine.model import Change, Request
 from takeback.engine.record.snapshot import Snapshot, Snapshotter
 from tests.bed import LINES, Bed, line
 
@@ -534,3 +534,60 @@ def test_an_edit_call_on_a_pipe_that_stays_one_is_no_change(bed: Bed) -> None:
     bed.tool_end("e1")
     bed.end()
     assert bed.evidence() == {}
+
+
+# --- Calls that fail, and calls that nobody can tell apart ---------------------------------------
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["unseen", "seen in between"])
+def test_what_a_person_writes_while_an_edit_is_refused_is_not_the_agents(
+    bed: Bed, seen: bool
+) -> None:
+    bed.write("f", LINES)
+    bed.begin()
+    for call, name in (("e1", "f"), ("e2", "mine.txt")):
+        bed.tool_begin(call, name)
+        bed.write(name, "mine\n" + (bed.read(name) or ""))
+        if seen:
+            bed.project().sessions()
+            bed.tool_begin(f"b-{call}", kind="shell")
+            bed.tool_end(f"b-{call}")
+        bed.tool_end(call, failed=True)
+    bed.write("f", line(5, "mine, too", bed.read("f") or ""))
+    bed.end()
+    changes = of_session(bed, "s")
+    assert {name: change.evidence for name, change in changes.items()} == {
+        "f": "outside-calls",
+        "mine.txt": "outside-calls",
+    }
+    plan = bed.project().plan(Request("undo"))
+    assert plan.stopped and not plan.takes
+
+
+def test_edits_that_were_both_made_before_the_first_one_ended(bed: Bed) -> None:
+    bed.write("f", LINES)
+    bed.begin("s1")
+    bed.begin("s2")
+    bed.tool_begin("e1", "f", session="s1")
+    bed.tool_begin("e2", "f", session="s2")
+    both = line(15, "two", line(3, "one", LINES))
+    bed.write("f", both)
+    bed.tool_end("e1", session="s1")
+    bed.tool_end("e2", session="s2")
+    bed.tool_begin("e3", "f", session="s2")
+    bed.write("f", line(10, "three", both))
+    bed.tool_end("e3", session="s2")
+    bed.end("s1")
+    bed.end("s2")
+    shared = ("during-call", LINES, both, "e1 e2")
+    assert steps(bed, of_session(bed, "s1")["f"]) == [shared]
+    assert steps(bed, of_session(bed, "s2")["f"]) == [
+        shared,
+        ("tool-edit", both, line(10, "three", both), "e3"),
+    ]
+    project = bed.project()
+    assert project.plan(Request("undo", session="s1")).stopped
+    plan = project.plan(Request("undo", session="s1", selection="agent+during-call"))
+    assert plan.asks
+    project.apply(plan)
+    assert bed.read("f") == line(10, "three", LINES)

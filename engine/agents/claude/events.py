@@ -57,6 +57,8 @@ NEEDS_TURN = frozenset({"UserPromptSubmit", "PostToolBatch", "SubagentStop"})
 
 _NOTIFICATION = "<task-notification>"
 _ERROR = "<tool_use_error>"
+_WROTE = ("The file ", "File created ")
+"""How the answers of edits begin that were made; a refusal of the user has many forms."""
 _OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "error"})
 
 
@@ -197,7 +199,8 @@ def _batch(here: _Place, data: dict[str, Any], running: Collection[str] | None) 
     wrote = False
     for item in as_maps(data.get("tool_calls")):
         call, tool = as_text(item.get("tool_use_id")), as_text(item.get("tool_name"))
-        failed = as_text(item.get("tool_response")).startswith(_ERROR)
+        said = as_text(item.get("tool_response"))
+        failed = said.startswith(_ERROR) or (tool in EDITS and not said.startswith(_WROTE))
         wrote = wrote or (call_kind(tool) != "other" and not _calls_us(item))
         if running is not None and call in running:
             if tool not in SHELLS:
