@@ -549,9 +549,8 @@ def test_what_a_person_writes_while_an_edit_is_refused_is_not_the_agents(
         bed.tool_begin(call, name)
         bed.write(name, "mine\n" + (bed.read(name) or ""))
         if seen:
-            bed.project().sessions()
-            bed.tool_begin(f"b-{call}", kind="shell")
-            bed.tool_end(f"b-{call}")
+            with bed.shell():
+                pass
         bed.tool_end(call, failed=True)
     bed.write("f", line(5, "mine, too", bed.read("f") or ""))
     bed.end()
