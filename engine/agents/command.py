@@ -59,6 +59,8 @@ def hook_command(agent: str, data_dir: str = "") -> str:
 def cli_command(data_dir: str = "") -> str:
     """The shell command that runs takeback's command line with this interpreter, but for the verb.
 
+    As plain as can be: Claude Code allows a command by its words, and none with code in it.
+
     Raises:
         UsageError: the interpreter's place is unknown, or its name is no text.
     """
@@ -66,12 +68,24 @@ def cli_command(data_dir: str = "") -> str:
         raise UsageError(f"It is not known which Python runs this. {NOTHING}")
     folder = import_folder()
     words = [sys.executable, "-I"]
-    if folder is not None and os.path.basename(folder) == ".dev":
+    if folder is not None and os.path.basename(folder) == ".dev" and not _is_installed():
         words += ["-c", f"import sys; sys.path.insert(0, {literal(folder)}); {CALL}"]
     else:
         words += ["-m", "takeback.tui.cli"]
     words += ["--data-dir", os.path.abspath(data_dir)] if data_dir else []
     return _as_text(" ".join(shlex.quote(word) for word in words))
+
+
+def _is_installed() -> bool:
+    """Whether this interpreter finds takeback by itself, also that of a checkout."""
+    from importlib import metadata
+    from sysconfig import get_path
+
+    try:
+        place = str(metadata.distribution("takeback").locate_file(""))
+        return any(os.path.samefile(place, get_path(name)) for name in ("purelib", "platlib"))
+    except (metadata.PackageNotFoundError, OSError):
+        return False
 
 
 def _as_text(command: str) -> str:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
+import sysconfig
+from importlib import metadata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,3 +72,28 @@ def test_anything_else_is(command: str) -> None:
 def test_any_text_is_taken(text: str) -> None:
     assert not is_own(f"takeback undo ;{text}")
     is_own(f"takeback {text}")
+
+
+class _Found:
+    """What is known of an installation."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def locate_file(self, path: str) -> str:
+        return os.path.join(self._place, path)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_checkout_that_is_installed_is_called_without_code(
+    monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    place = sysconfig.get_path("purelib") if installed else "/"
+    monkeypatch.setattr(metadata, "distribution", lambda name: _Found(place))
+    command = cli_command("/my data")
+    if installed:
+        words = [sys.executable, "-I", "-m", "takeback.tui.cli", "--data-dir", "/my data"]
+        assert shlex.split(command) == words
+    else:
+        assert "-c" in shlex.split(command) and "sys.path.insert" in command
+    assert is_own(f"{command} undo --yes")
