@@ -282,6 +282,11 @@ def loosens(key: str, value: Any, current: Any) -> bool:
     return False
 
 
+def risks(key: str, value: Any, current: Any) -> bool:
+    """Whether the user has to agree to a value of their own: not where no byte depends on it."""
+    return key != "tell_agent" and loosens(key, value, current)
+
+
 def _set(config: Config, key: str, value: Any) -> Config:
     return changed(config, **{"allow_roots" if key == "allow_root" else key: value})
 

@@ -81,8 +81,7 @@ def _carry_out(
     edits = [edit for edit in edits if edit.changes]
     lines = [line for edit in edits for line in shown(edit)]
     if not dry:
-        for edit in edits:
-            agents.apply_edit(edit)
+        agents.apply_all(edits)
     document = {
         "agent": agent,
         "changed": bool(edits) and not dry,

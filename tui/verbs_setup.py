@@ -116,7 +116,7 @@ def _change(project: Project, key: str, args: Arguments, out: Output) -> int:
     current = engine_config.get(engine_config.load(None, project.data), key)
     document = {"key": key, "value": _plain(value), "before": _plain(current)}
     shown = f"{key} = {safe(settings.written(value))}"
-    if engine_config.loosens(key, value, current) and not args.flag("--yes"):
+    if engine_config.risks(key, value, current) and not args.flag("--yes"):
         out.note(f"takeback: {loosened_words(key, value, current)}")
         if not out.ask("Change it?"):
             out.note("takeback: Nothing was changed. Say --yes to change it.")

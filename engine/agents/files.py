@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from takeback.engine.errors import TakebackError, UsageError
@@ -70,7 +71,10 @@ def apply_edit(edit: FileEdit) -> None:
     if read_file(path) != edit.before:
         raise UsageError(f"{os.fsdecode(path)!r} was changed meanwhile. {NOTHING}", "Try again.")
     try:
-        if edit.after is None:
+        if edit.after is None and path != os.path.abspath(edit.path):
+            # Through a link: it goes on leading to a file.
+            _replace(path, b"")
+        elif edit.after is None:
             os.unlink(path)
             _remove_empty(os.path.dirname(path), edit.folders)
         else:
@@ -79,6 +83,44 @@ def apply_edit(edit: FileEdit) -> None:
         raise TakebackError(
             f"{os.fsdecode(path)!r} cannot be written: {error.strerror}. {NOTHING}"
         ) from error
+
+
+def apply_all(edits: Iterable[FileEdit]) -> None:
+    """Carry edits out, all of them or none.
+
+    Raises:
+        UsageError, TakebackError: as `apply_edit`; the edits before it were taken back.
+    """
+    done: list[tuple[FileEdit, int]] = []
+    for edit in edits:
+        made = _missing_folders(edit.path)
+        try:
+            apply_edit(edit)
+        except TakebackError as error:
+            left = [os.fsdecode(one.path) for one, n in reversed(done) if not _taken_back(one, n)]
+            if left:
+                message = error.message.replace(NOTHING, "").rstrip()
+                names = ", ".join(map(repr, left))
+                raise TakebackError(f"{message} {names} had been changed already.") from error
+            raise
+        done.append((edit, made))
+
+
+def _missing_folders(path: bytes) -> int:
+    """How many of the folders above a file would be made with it."""
+    folder, number = os.path.dirname(os.path.realpath(path)), 0
+    while not os.path.lexists(folder):
+        folder, number = os.path.dirname(folder), number + 1
+    return number
+
+
+def _taken_back(edit: FileEdit, made: int) -> bool:
+    """Whether a file is again what it was before an edit, and the folders made for it are gone."""
+    try:
+        apply_edit(replace(edit, before=edit.after, after=edit.before, folders=made))
+    except TakebackError:
+        return False
+    return True
 
 
 def _remove_empty(folder: bytes, number: int) -> None:

@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from takeback.engine.agents.command import hook_command, import_folder, is_ours
-from takeback.engine.agents.files import NOTHING, Check, FileEdit, Level, apply_edit
+from takeback.engine.agents.files import NOTHING, Check, FileEdit, Level, apply_all, apply_edit
 from takeback.engine.errors import UsageError
 
 __all__ = [
-    "AGENTS", "Check", "FileEdit", "Level", "Setup", "apply_edit", "hook_command", "import_folder",
-    "is_ours", "known", "plan_install", "plan_uninstall", "setup",
+    "AGENTS", "Check", "FileEdit", "Level", "Setup", "apply_all", "apply_edit", "hook_command",
+    "import_folder", "is_ours", "known", "plan_install", "plan_uninstall", "setup",
 ]  # fmt: skip
 
 AGENTS = ("claude", "codex", "gemini", "opencode", "pi")

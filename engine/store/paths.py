@@ -45,7 +45,10 @@ def data_dir(explicit: str | bytes | None = None) -> bytes:
     elif os.name == "nt":
         base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
     else:
-        base = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+        base = os.environ.get("XDG_DATA_HOME", "")
+        if not os.path.isabs(base):
+            # A relative one does not count: it would put the stores into wherever we stand.
+            base = os.path.join(home, ".local", "share")
     return os.path.abspath(os.fsencode(os.path.join(base, "takeback")))
 
 

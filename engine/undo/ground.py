@@ -168,7 +168,7 @@ class Ground:
         self.store.objects.flush()
         entries = decisions.resolve_places(entries, self._standing(entries))
         entries = self._writable(entries, request)
-        entries = self._committed_since(entries)
+        entries = self._committed_since(entries) if kind != "redo" else entries
         conflicts = [entry for entry in entries if entry.action == "conflict"]
         if later:
             asks.append(f"{files(later)} with later content would be overwritten or deleted.")

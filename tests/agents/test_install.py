@@ -220,6 +220,41 @@ def test_one_level_only(p: Place) -> None:
     assert not p.user.exists() and not p.project.exists()
 
 
+def test_what_fails_half_way_changes_nothing(p: Place) -> None:
+    """The settings can be written, the commands cannot."""
+    p.write(b'{"a": 1}\n')
+    (p.home / ".claude/commands").touch()
+    edits = install.plan_install("claude", "user", *p.both)
+    with pytest.raises(TakebackError, match=r"Not a directory\. Nothing was changed"):
+        install.apply_all(edits)
+    assert p.user.read_bytes() == b'{"a": 1}\n'
+    assert sorted(os.listdir(p.home / ".claude")) == ["commands", "settings.json"]
+
+
+def test_files_that_were_made_before_a_failure_go_again_with_their_folders(p: Place) -> None:
+    made, taken = p.home / "new/deep/file", p.home / "file"
+    (p.home / "there").mkdir()
+    taken.touch()
+    edits = [
+        install.FileEdit(os.fsencode(made), None, b"x"),
+        install.FileEdit(os.fsencode(p.home / "there/file"), None, b"x"),
+        install.FileEdit(os.fsencode(taken / "below"), None, b"x"),
+    ]
+    with pytest.raises(TakebackError):
+        install.apply_all(edits)
+    assert not (p.home / "new").exists() and os.listdir(p.home / "there") == []
+
+
+def test_a_file_behind_a_link_stays_a_file(p: Place) -> None:
+    p.user.parent.mkdir()
+    target = p.home / "dotfiles.json"
+    target.write_bytes(b"")
+    p.user.symlink_to(target)
+    p.install()
+    p.uninstall()
+    assert p.user.is_symlink() and target.read_bytes().strip() in (b"", b"{}")
+
+
 def test_the_home_is_no_project(p: Place) -> None:
     home = os.fsencode(p.home)
     with pytest.raises(UsageError, match="all your projects"):

@@ -334,8 +334,7 @@ class FirstRunScreen(MainScreen):
         self.show_keys()
 
         def call() -> Message:
-            for edit in plan.edits:
-                install.apply_edit(edit)
+            install.apply_all(plan.edits)
             return Changed(plan.done)
 
         def failed(error: BaseException) -> Message:

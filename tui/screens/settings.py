@@ -199,7 +199,7 @@ class SettingsScreen(MainScreen):
         if values is None:
             return
         current = engine_config.get(values.user, name)
-        if engine_config.loosens(name, value, current):
+        if engine_config.risks(name, value, current):
             words = verbs_setup.loosened_words(name, value, current)
             self._ask(Asked(name, value, words))
         else:
