@@ -114,6 +114,8 @@ class Event(Frozen):
         continues: for ``begin``: a prompt that the agent sent to itself; it opens a turn only where
             none is open.
         found: for ``tool-end`` of an edit of one file: what the tool itself read before it wrote.
+        swaps: for ``tool-end`` of an edit: for a path the pieces of text that the tool replaced,
+            each as it was and as it became.
     """
 
     kind: EventKind
@@ -136,3 +138,4 @@ class Event(Frozen):
     continues: bool = False
     transcript: str = ""
     found: bytes | None = None
+    swaps: tuple[tuple[bytes, tuple[tuple[bytes, bytes], ...]], ...] = ()

@@ -24,7 +24,7 @@ class OpenTurn:
 
     Attributes:
         calls: call id to [number, kind, paths, state] with state ``running`` or ``done``, and for
-            an edit of one file the blob id of what stood there.
+            an edit the blob id of what stood there, for each of its files.
         shards: ids of full image trees; ``images``: entries of the newest one.
         ended: the agent said that the turn ended while work of it goes on.
     """

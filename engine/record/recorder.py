@@ -12,7 +12,7 @@ import time
 from takeback.engine.errors import TakebackError, UsageError
 from takeback.engine.facts import Event, FileState, NotCaptured
 from takeback.engine.frozen import Frozen
-from takeback.engine.record import codec, images, openturn
+from takeback.engine.record import codec, images, openturn, toolread
 from takeback.engine.record.openturn import OpenTurn
 from takeback.engine.store import paths
 from takeback.engine.store.objects import format_tree
@@ -37,10 +37,6 @@ class Begun(Frozen):
     complete: bool
     not_captured: tuple[NotCaptured, ...]
     error: str = ""
-
-
-def _lines(data: bytes) -> bytes:
-    return data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
 
 
 def _clean(text: str) -> str:
@@ -348,8 +344,9 @@ class Recorder:
             record["snap"] = snapshot.seq
             record["tree"] = snapshot.tree
         turn.calls[event.call] = [number, kind, [codec.text(p) for p in inside], "running"]
-        if kind == "edit" and len(inside) == 1 and states[0][1].kind == "file":
-            turn.calls[event.call].append(states[0][1].oid)
+        if kind == "edit" and inside:
+            files = {codec.text(p): s.oid for p, s in states if s.kind == "file"}
+            turn.calls[event.call].append(files)
         # The line first: without it the open turn must not claim to know the call.
         self._line(turn.session, record)
         self._touch(turn)
@@ -372,11 +369,12 @@ class Recorder:
             states = [(p, self._image(p)) for p in map(codec.raw, names)]
             self._keep(turn, f"{number:06}-post", states)
             record["post"] = [[codec.text(p), codec.pack_state(s)] for p, s in states]
-            if event.found is not None and len(known) == 5:
-                found = self._foreign(str(known[4]), event.found, states[0][1])
-                if found is not None:
-                    self._keep(turn, f"{number:06}-found", [(states[0][0], found)])
-                    record["found"] = [[names[0], codec.pack_state(found)]]
+            read: list[tuple[bytes, FileState]] = []
+            if len(known) == 5:
+                read = toolread.found(self._store, event, known[4], dict(states), self._place)
+            if read:
+                self._keep(turn, f"{number:06}-found", read)
+                record["found"] = [[codec.text(p), codec.pack_state(s)] for p, s in read]
         elif kind == "shell" or (kind == "edit" and not event.paths):
             snapshot = self.snapshots.take()
             self._keep_tree(turn, f"{number:06}-post", snapshot)
@@ -391,24 +389,6 @@ class Recorder:
         if not self._config.snapshots:
             return FileState("unknown", reason="failed")
         return images.capture(self._store, self._config, path)
-
-    def _foreign(self, before: str, data: bytes, after: FileState) -> FileState | None:
-        """What the tool read, if somebody wrote to the file while the call waited.
-
-        Agents ask for permission between the two looks, and people edit meanwhile. Tools hand
-        over text with their own line endings, so these do not count as a difference.
-        """
-        old = self._store.objects.read(before)
-        if _lines(old) == _lines(data) or after.kind != "file":
-            return None
-        try:
-            old.decode("utf-8")
-        except UnicodeDecodeError:
-            # In another encoding; how the tool turned that into text is not known.
-            return None
-        if b"\r\n" in old and b"\r" not in data:
-            data = data.replace(b"\n", b"\r\n")
-        return FileState("file", after.mode, self._store.objects.write("blob", data))
 
     def _step(self, turn: OpenTurn, event: Event) -> None:
         turn.steps += 1

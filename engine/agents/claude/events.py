@@ -142,7 +142,7 @@ class _Place:
         """The end of a call; with all that its begin says, which may have been missed."""
         read = as_map(data.get("tool_response")).get("originalFile")
         found = read.encode("utf-8", "surrogatepass") if isinstance(read, str) else None
-        return self._call("tool-end", data, failed=failed, found=found)
+        return self._call("tool-end", data, failed=failed, found=found, swaps=_swaps(data))
 
     def _call(self, kind: EventKind, data: dict[str, Any], **more: Any) -> list[Event]:
         call, tool = as_text(data.get("tool_use_id")), as_text(data.get("tool_name"))
@@ -171,6 +171,16 @@ def _calls_us(data: dict[str, Any]) -> bool:
 def _paths(tool_input: dict[str, Any]) -> tuple[bytes, ...]:
     found = (as_text(tool_input.get(key)) for key in ("file_path", "notebook_path"))
     return tuple(as_path(path) for path in found if path)
+
+
+def _swaps(data: dict[str, Any]) -> tuple[tuple[bytes, tuple[tuple[bytes, bytes], ...]], ...]:
+    """What an edit replaced, in its own words."""
+    given = as_map(data.get("tool_input"))
+    path, old, new = (as_text(given.get(key)) for key in ("file_path", "old_string", "new_string"))
+    if not path or not new or given.get("replace_all"):
+        return ()
+    swap = (old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass"))
+    return ((as_path(path), (swap,)),)
 
 
 def _prompt(here: _Place, prompt: str, transcript: str, running: Collection[str]) -> list[Event]:

@@ -97,6 +97,36 @@ def patch_paths(patch: str) -> tuple[bytes, ...]:
     return tuple(found)
 
 
+def patch_swaps(patch: str) -> tuple[tuple[bytes, tuple[tuple[bytes, bytes], ...]], ...]:
+    """What a patch replaces in the files that it changes: for each the blocks of lines, as they
+    were and as they became."""
+    found: dict[bytes, list[tuple[list[str], list[str]]]] = {}
+    blocks: list[tuple[list[str], list[str]]] | None = None
+    for line in patch.split("\n"):
+        header = _HEADER.match(line)
+        if header is not None and line.startswith("*"):
+            blocks = None
+            if header[1] in ("Update File", "Move to"):
+                blocks = found.setdefault(as_path(header[2]), [])
+        elif line.startswith("*** End Patch"):
+            blocks = None
+        elif blocks is not None and not line.startswith("***"):
+            if line.startswith("@@") or not blocks:
+                blocks.append(([], []))
+            if line[:1] in ("", " ", "-"):
+                blocks[-1][0].append(line[1:])
+            if line[:1] in ("", " ", "+"):
+                blocks[-1][1].append(line[1:])
+    return tuple(
+        (path, tuple((_block(old), _block(new)) for old, new in known if old != new))
+        for path, known in found.items()
+    )
+
+
+def _block(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+
+
 def translate(payload: Any, running: Collection[str] | None = None) -> list[Event]:
     """The events of one hook call, in order; none for what says nothing about files.
 
@@ -227,7 +257,10 @@ class _Place:
         does = call_kind(tool)
         paths: tuple[bytes, ...] = ()
         if does == "edit":
-            paths = patch_paths(next((t for t in map(as_text, map(given.get, _PATCH)) if t), ""))
+            patch = next((t for t in map(as_text, map(given.get, _PATCH)) if t), "")
+            paths = patch_paths(patch)
+            if kind == "tool-end":
+                more["swaps"] = patch_swaps(patch)
             # An edit of we do not know what: all that changes meanwhile may be its work.
             does = does if paths else None
         elif does == "other":
