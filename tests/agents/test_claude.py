@@ -236,8 +236,9 @@ def test_no_event_holds_what_an_edit_writes(name: str) -> None:
             if len(text) > 8
         ]
         for event in claude.translate(payload, ()):
-            # What the tool read is compared with the file, and kept only as a version of it.
-            assert not any(text in repr(changed(event, found=None)) for text in texts)
+            # What the tool read and replaced is compared with the file, and kept as its version.
+            kept = repr(changed(event, found=None, swaps=()))
+            assert not any(text in kept for text in texts)
             assert event.agent == "claude" and event.session == payload["session_id"]
 
 

@@ -1,4 +1,4 @@
-"""What a person writes while an edit waits for its permission is told apart by what the tool did."""
+"""What a person writes while an edit waits for permission is told apart by what the tool did."""
 
 from __future__ import annotations
 
