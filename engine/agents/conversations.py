@@ -94,6 +94,8 @@ def gather(
         pairs = _pairs(session.turns, talk.turns)
         joined.append(_told(session, talk, pairs))
         before = _before(session, talk, pairs)
+        if talk.parent in recorded:
+            before = _not_copied(before, by_session.get((talk.agent, talk.parent)))
         if before:
             past.append(_past(replace(talk, turns=before), root))
     begun = {session.id: session.begun_ns for session in sessions}
@@ -108,6 +110,12 @@ def gather(
         if talk.parent in recorded and talk.turns[0].begun_ns >= begun[talk.parent]:
             # A subagent's: what it did is recorded with its parent.
             continue
+        if talk.parent in recorded:
+            # A copy of a recorded conversation that nobody has gone on with.
+            own = _not_copied(talk.turns, by_session.get((talk.agent, talk.parent)))
+            if not own:
+                continue
+            talk = replace(talk, turns=own)
         past.append(_past(talk, root))
     past.sort(key=lambda session: session.begun_ns)
     return Conversations(tuple(joined), tuple(past), unread, failed)
@@ -310,6 +318,16 @@ def _before(session: Session, talk: Talk, pairs: dict[str, int]) -> tuple[TalkTu
     if first < 0:
         return tuple(turn for turn in talk.turns if 0 < turn.ended_ns < session.begun_ns)
     return talk.turns[:first]
+
+
+def _not_copied(turns: tuple[TalkTurn, ...], parent: Talk | None) -> tuple[TalkTurn, ...]:
+    """The turns of a fork but for those that it began with: they are its parent's."""
+    theirs = parent.turns if parent is not None else ()
+    keys = {turn.key for turn in theirs if turn.key}
+    said = {(turn.prompt, turn.begun_ns) for turn in theirs}
+    return tuple(
+        turn for turn in turns if turn.key not in keys and (turn.prompt, turn.begun_ns) not in said
+    )
 
 
 def _past(talk: Talk, root: bytes) -> Session:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,20 @@ def test_a_fork_of_a_recorded_session_that_began_later_is_no_past() -> None:
     assert [item.id for item in found.past] == ["old"]
 
 
+def test_what_a_recorded_fork_began_with_is_its_parents() -> None:
+    parent = recorded(turn("t1", "a", key="k", begun=100))
+    fork = replace(recorded(turn("t2", "b", begun=300)), id="fork")
+    own, copied = said("a", key="k", begun=100), said("a", begun=100)
+    new = said("b", begun=300)
+    first = talk(own)
+    for copy in (copied, own):
+        found = gathered([parent, fork], first, talk(copy, new, session="fork", parent="s"))
+        assert found.past == ()
+    older = said("from before", begun=20)
+    found = gathered([parent, fork], first, talk(older, copied, new, session="fork", parent="s"))
+    assert [t.prompt for s in found.past for t in s.turns] == ["from before"]
+
+
 def test_a_call_that_never_ended_is_lost() -> None:
     step = TalkStep("", (TalkCall("c", "X", None, (b"/p/a", b"/q/b"), "", "running"),))
     (session,) = gathered([], talk(TalkTurn("k", "p", (step,)), session="old")).past
@@ -265,6 +280,7 @@ class One:
 def gathered(sessions: list[Session], *talks: Talk) -> conversations.Conversations:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conversations, "readers", lambda: iter([("claude", One(*talks))]))
+        patch.setattr(conversations, "_talks", {})
         return conversations.gather(sessions, b"/p", b"/h")
 
 
