@@ -40,12 +40,14 @@ def status(root: bytes, home: bytes) -> list[Check]:
             sources = reader.find(root, home)
             databases = getattr(reader, "databases", None)
             places = set(databases(home)) if databases is not None else set()
+            nameless = getattr(reader, "nameless", None)
+            others = nameless(root, home) if nameless is not None else []
         except Exception as error:
             # Files of others may hold anything, and doctor never fails.
             said = f"{title}'s conversations cannot be looked for ({type(error).__name__})."
             checks.append((agent, False, said, _FIX))
             continue
-        troubles = list(_troubles(sources, places, reader))
+        troubles = list(_troubles(sources, places, others, reader))
         if troubles:
             shown = "; ".join(troubles[:_SHOWN])
             more = f"; and {len(troubles) - _SHOWN} more" if len(troubles) > _SHOWN else ""
@@ -55,12 +57,15 @@ def status(root: bytes, home: bytes) -> list[Check]:
 
 
 def _troubles(
-    sources: list[Source], databases: set[str], reader: conversations.Reader
+    sources: list[Source],
+    databases: set[str],
+    others: list[str],
+    reader: conversations.Reader,
 ) -> Iterator[str]:
     """What cannot be read, a few words for each file."""
     left = _BUDGET
     sources = sorted(sources, key=lambda source: source.stamp[:1], reverse=True)
-    for place in dict.fromkeys([*databases, *(source.place for source in sources)]):
+    for place in dict.fromkeys([*databases, *others, *(source.place for source in sources)]):
         left -= _size(place)
         if left < 0:
             return

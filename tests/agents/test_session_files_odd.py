@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -256,6 +257,26 @@ def conversations_of(stage: Stage, agent: str) -> list[str]:
     readers = dict(conversations.readers())
     found = readers[agent].find(os.fsencode(os.path.realpath(stage.root)), os.fsencode(stage.home))
     return [source.place for source in found if source.place.endswith(".jsonl")]
+
+
+def test_doctor_names_a_transcript_of_which_nothing_is_left(stage: Stage) -> None:
+    slug = re.sub(r"[^a-zA-Z0-9]", "-", os.path.realpath(stage.root))
+    folder = stage.home / ".claude/projects" / slug
+    folder.mkdir(parents=True)
+    (folder / "begun.jsonl").write_text('{"type": "mode"}\n')
+    assert spoiled(stage) == {}
+    (folder / "gone.jsonl").write_bytes(b"\x93\xff\n" * 7)
+    assert "7 lines of" in spoiled(stage)["claude"][1]
+
+
+@pytest.mark.parametrize("agent", ["opencode", "codex"])
+def test_a_pipe_in_the_place_of_a_database_is_none(stage: Stage, agent: str) -> None:
+    name = {"opencode": ".local/share/opencode/opencode.db", "codex": ".codex/state_5.sqlite"}
+    path = stage.home / name[agent]
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert stage.project().conversations().past == ()
+    assert agent == "codex" or "no database" in spoiled(stage)[agent][1]
 
 
 def test_doctor_names_files_that_may_not_be_read(

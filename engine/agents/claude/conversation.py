@@ -75,6 +75,22 @@ def find(root: bytes, home: bytes) -> list[Source]:
     return sorted(found, key=lambda source: (source.stamp[0], source.place))
 
 
+def nameless(root: bytes, home: bytes) -> list[str]:
+    """Files in the project's own folder that name no folder themselves: begun just now, or no
+    transcripts any more."""
+    slug = re.sub(rb"[^a-zA-Z0-9]", b"-", os.path.realpath(root))[:_SLUG_LENGTH]
+    folder = os.path.join(config_folder(home), b"projects", slug)
+    found = []
+    for path in _entries(os.fsdecode(folder)):
+        try:
+            info = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        if path.endswith(".jsonl") and stat.S_ISREG(info.st_mode) and not _started_in(path, info):
+            found.append(path)
+    return found
+
+
 def read(source: Source) -> Talk | None:
     """A whole conversation; None where its file is gone or no transcript."""
     with _lock:

@@ -232,7 +232,7 @@ def _database(folder: str) -> str | None:
 def _query(folder: str, text: str, *values: str) -> list[tuple[Any, ...]]:
     """Rows of Codex's database; none where it is not there, busy, or of another form."""
     path = _database(folder)
-    if path is None:
+    if path is None or not os.path.isfile(path):
         return []
     # A database that nobody has open can be read from a folder that cannot be written only so.
     for mode in ("mode=ro", "mode=ro&immutable=1"):

@@ -101,6 +101,8 @@ def connect(place: str) -> sqlite3.Connection:
     """
     # A reader makes files of its own beside a database, unless it is told that nobody writes. That
     # holds where nobody has it open, and is all that is left where the folder cannot be written.
+    if not os.path.isfile(place):
+        raise ValueError("no database")
     modes = ("mode=ro", "mode=ro&immutable=1")
     for mode in modes if os.path.exists(f"{place}-wal") else modes[1:]:
         uri = f"file:{quote(os.fsencode(os.path.abspath(place)))}?{mode}"
