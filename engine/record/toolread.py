@@ -36,9 +36,15 @@ def found(
     old = {codec.raw(name): str(oid) for name, oid in before.items()}
     if event.found is not None and len(old) == 1:
         ((path, oid),) = old.items()
-        state = _told(store, oid, event.found, after[path])
-        if state is not None:
-            return [(path, state)]
+        told = _told(store, oid, event.found, after[path])
+        if told is not None:
+            return [(path, told)]
+    if event.found is not None and not old and len(after) == 1:
+        # Nothing stood there when the call began: somebody made the file meanwhile.
+        ((path, made),) = after.items()
+        if made.kind == "file":
+            oid = store.objects.write("blob", event.found)
+            return [(path, FileState("file", made.mode, oid))]
     read = []
     for name, pieces in event.swaps:
         for path in place(changed(event, paths=(name,)))[0]:

@@ -80,6 +80,20 @@ def test_where_nobody_wrote_meanwhile_the_edit_is_the_agents(bed: Bed) -> None:
     assert bed.read("f") == LINES
 
 
+def test_a_file_that_a_person_made_meanwhile_comes_back(bed: Bed) -> None:
+    bed.begin()
+    bed.tool_begin("e1", "new")
+    bed.write("new", "the agent's\n")
+    bed.tool_end("e1", found=b"mine\n")
+    bed.tool_begin("e2", "other")
+    bed.write("other", "the agent's\n")
+    bed.tool_end("e2")
+    bed.end()
+    assert bed.evidence() == {"new": "mixed", "other": "tool-edit"}
+    bed.do()
+    assert (bed.read("new"), bed.read("other")) == ("mine\n", None)
+
+
 def test_words_of_an_edit_tell_it_in_a_file_that_is_no_utf8_text(bed: Bed) -> None:
     path = bed.root / "latin"
     path.write_bytes(b"caf\xe9\none\n")
