@@ -105,6 +105,8 @@ def verify_lines(document: dict[str, Any]) -> list[str]:
         )
     for one in document["lines"]:
         lines.append(f"damaged record: {safe(one['file'])}, line {one['line']}")
-    if not document["damage"]:
+    if not document["damage"] and document["lines"]:
+        lines.append(f"Checked {checked}: every kept file is whole; what these lines said is lost.")
+    elif not document["damage"]:
         lines.append(f"Checked {checked}: everything that is kept is whole.")
     return lines

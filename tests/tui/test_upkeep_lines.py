@@ -62,3 +62,12 @@ def test_cleaning_up_says_what_it_did_and_what_it_left() -> None:
     assert dry == [
         "This would remove 1 temporary file and pack 60 loose objects. Nothing was changed."
     ]
+
+
+def test_damaged_records_are_not_called_whole() -> None:
+    known = {"objects": 2, "refs": 1, "damage": [], "lines": []}
+    whole = upkeep_lines.verify_lines(known)
+    assert whole == ["Checked 2 objects and 1 ref: everything that is kept is whole."]
+    lost = upkeep_lines.verify_lines({**known, "lines": [{"file": "ledger/a.jsonl", "line": 3}]})
+    assert lost[0] == "damaged record: ledger/a.jsonl, line 3"
+    assert lost[1].endswith("every kept file is whole; what these lines said is lost.")
