@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from takeback.engine.agents.claude import commands
+from takeback.engine.agents import commandfiles
 from takeback.engine.agents.claude import events as claude
+from takeback.engine.agents.claude import setup
 from takeback.engine.errors import UsageError
 from tests.agents.test_claude import payloads
 from tests.agents.test_install import Place
@@ -150,5 +151,6 @@ def test_takeback_itself_is_no_call_of_the_agents(command: str, expected: int) -
 
 
 def test_a_folder_that_cannot_be_there_says_nothing(tmp_path: Path) -> None:
-    assert commands.plan_uninstall(os.fsencode(tmp_path / "none"), "user") == ()
-    assert "is not there" in commands.problem(os.fsencode(tmp_path / "none"))
+    none = os.fsencode(tmp_path / "none")
+    assert setup.plan_uninstall(none, none) == ()
+    assert "is not there" in commandfiles.problem(setup.COMMANDS, none)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from takeback.engine.agents import install
-from takeback.engine.agents.gemini import commands, setup, tools
+from takeback.engine.agents import commandfiles, install
+from takeback.engine.agents.gemini import setup, tools
 from takeback.engine.errors import UsageError
 from tests.agents.test_install import FILES
 
@@ -201,4 +201,4 @@ def test_a_command_that_cannot_work_is_told(place: Place, old: str) -> None:
     assert any("do not work" in problem for problem in place.problems())
     path.unlink()
     assert any("is not there" in problem for problem in place.problems())
-    assert commands.problem(b"/none") != ""
+    assert commandfiles.problem(setup.COMMANDS, b"/none") != ""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 
-from takeback.engine.agents import hookfile, hookstatus
+from takeback.engine.agents import commandfiles
 from takeback.engine.agents.claude import commands
+from takeback.engine.agents.commandfiles import Commands
 from takeback.engine.agents.files import Check, FileEdit, Level
 from takeback.engine.agents.hookfile import Hooks
 
 PROGRAM = "claude"
 TITLE = "Claude Code"
-NEXT = (
-    "Start it anew where it runs already. Within it, /takeback:undo, /takeback:redo and "
-    "/takeback:status call takeback."
-)
+NEXT = commandfiles.NEXT
 
 _TIMEOUT_S = 60
 _TOOLS = "Edit|Write|NotebookEdit|Bash|mcp__.*"
@@ -54,33 +52,19 @@ HOOKS = Hooks(
     settings_file,
 )
 
-
-_LEVELS: tuple[Level, ...] = ("user", "project")
+COMMANDS = Commands(HOOKS, folder_of, commands.ENDING, commands.TEXTS, commands.program)
 
 
 def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_install`."""
-    hooks = hookfile.plan_install(HOOKS, level, root, home, data_dir)
-    return (hooks, *commands.plan_install(folder_of(level, root, home), level, data_dir))
+    return commandfiles.plan_install(COMMANDS, level, root, home, data_dir)
 
 
 def plan_uninstall(root: bytes, home: bytes) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_uninstall`."""
-    edits = list(hookfile.plan_uninstall(HOOKS, root, home))
-    for level in _LEVELS:
-        for edit in commands.plan_uninstall(folder_of(level, root, home), level):
-            if os.path.realpath(edit.path) not in {os.path.realpath(e.path) for e in edits}:
-                edits.append(edit)
-    return tuple(edits)
+    return commandfiles.plan_uninstall(COMMANDS, root, home)
 
 
 def status(root: bytes, home: bytes) -> list[Check]:
     """See `takeback.engine.agents.connection.status`."""
-    checks = hookstatus.status(HOOKS, root, home)
-    for level in hookstatus.levels(HOOKS, root, home):
-        why = commands.problem(folder_of(level, root, home))
-        if why:
-            fix = "takeback install claude" + (" --project" if level == "project" else "")
-            message = f"The commands of takeback in Claude Code do not work: {why}."
-            checks.append(("claude", False, message, fix))
-    return checks
+    return commandfiles.status(COMMANDS, root, home)

@@ -1,19 +1,14 @@
-"""Undo, redo and status within Gemini CLI: commands, as it reads them from files of its folder.
-
-The command line is called before the model is asked, and its answer stands in the prompt: nothing
-has to be decided by the model.
-"""
+"""Undo, redo and status within Gemini CLI: commands, as it reads them from files of its folder."""
 
 from __future__ import annotations
 
-import os
 import tomllib
-from dataclasses import replace
+from collections.abc import Callable
 
 from takeback.engine.agents import ownedfile
-from takeback.engine.agents.command import cli_command, literal, words_of
-from takeback.engine.agents.files import FileEdit, Level, read_file
-from takeback.engine.errors import UsageError
+from takeback.engine.agents.command import literal, words_of
+
+ENDING = b".toml"
 
 _VERBS = {
     "undo": ("undo", "Take back what the newest turn did to files"),
@@ -39,52 +34,21 @@ prompt = {prompt}
 """
 
 
-def _path(folder: bytes, name: str) -> bytes:
-    return os.path.join(folder, b"commands", b"takeback", f"{name}.toml".encode())
+def _text(name: str) -> Callable[[str], str]:
+    verb, what = _VERBS[name]
 
-
-def plan_install(folder: bytes, level: Level, data_dir: str) -> tuple[FileEdit, ...]:
-    """The commands as they should be.
-
-    Args:
-        folder: Gemini CLI's folder of the level.
-
-    Raises:
-        UsageError: a file that is not ours has the name of one of them.
-    """
-    command = cli_command(data_dir)
-    edits = []
-    for name, (verb, what) in _VERBS.items():
-        prompt = _PROMPT.format(name=name, verb=verb, command=command)
+    def text(command: str) -> str:
+        prompt = literal(_PROMPT.format(name=name, verb=verb, command=command))
         mark = ownedfile.mark("gemini")
-        text = _TEXT.format(mark=mark, what=literal(f"takeback: {what}"), prompt=literal(prompt))
-        edits.append(ownedfile.write(_path(folder, name), text.encode(), "gemini", level))
-    return tuple(edits)
+        return _TEXT.format(mark=mark, what=literal(f"takeback: {what}"), prompt=prompt)
+
+    return text
 
 
-def plan_uninstall(folder: bytes, level: Level) -> tuple[FileEdit, ...]:
-    """Our commands taken away; see `plan_install`."""
-    found = (ownedfile.delete(_path(folder, name), "gemini", level) for name in _VERBS)
-    # Their own folder goes with them, and the one for all commands where it held no others.
-    return tuple(replace(edit, folders=2) for edit in found if edit is not None)
+TEXTS = {name: _text(name) for name in _VERBS}
 
 
-def problem(folder: bytes) -> str:
-    """Why our commands of a level do not work, "" where they do."""
-    for name in _VERBS:
-        path = _path(folder, name)
-        try:
-            data = read_file(path)
-        except UsageError:
-            return f"{os.fsdecode(path)!r} cannot be read"
-        if data is None or not ownedfile.is_ours(data, "gemini"):
-            return f"{os.fsdecode(path)!r} is not there, or not takeback's"
-        if not os.access(_program(data), os.X_OK):
-            return f"what {os.fsdecode(path)!r} runs is gone"
-    return ""
-
-
-def _program(data: bytes) -> str:
+def program(data: bytes) -> str:
     """The program that a command of ours runs, "" where that cannot be told."""
     try:
         prompt = str(tomllib.loads(data.decode("utf-8")).get("prompt"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from takeback.engine.agents import hookfile, hookstatus
+from takeback.engine.agents import commandfiles, hookstatus
 from takeback.engine.agents.command import is_ours
+from takeback.engine.agents.commandfiles import Commands
 from takeback.engine.agents.files import Check, FileEdit, Level
 from takeback.engine.agents.gemini import commands
 from takeback.engine.agents.gemini.tools import READERS
@@ -15,12 +16,8 @@ from takeback.engine.agents.payload import as_map
 
 PROGRAM = "gemini"
 TITLE = "Gemini CLI"
-NEXT = (
-    "Start it anew where it runs already. Within it, /takeback:undo, /takeback:redo and "
-    "/takeback:status call takeback."
-)
+NEXT = commandfiles.NEXT
 
-_LEVELS: tuple[Level, ...] = ("user", "project")
 _TIMEOUT_MS = 60_000
 _TOOLS = f"^(?!(?:{'|'.join(sorted(READERS))})$)"
 """All but the tools that write nothing: Gemini CLI takes the matcher as a regular expression."""
@@ -57,36 +54,26 @@ HOOKS = Hooks(
     comments=True,
 )
 
+COMMANDS = Commands(HOOKS, folder_of, commands.ENDING, commands.TEXTS, commands.program)
+
 
 def plan_install(level: Level, root: bytes, home: bytes, data_dir: str) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_install`."""
-    hooks = hookfile.plan_install(HOOKS, level, root, home, data_dir)
-    return (hooks, *commands.plan_install(folder_of(level, root, home), level, data_dir))
+    return commandfiles.plan_install(COMMANDS, level, root, home, data_dir)
 
 
 def plan_uninstall(root: bytes, home: bytes) -> tuple[FileEdit, ...]:
     """See `takeback.engine.agents.install.plan_uninstall`."""
-    edits = list(hookfile.plan_uninstall(HOOKS, root, home))
-    for level in _LEVELS:
-        for edit in commands.plan_uninstall(folder_of(level, root, home), level):
-            if os.path.realpath(edit.path) not in {os.path.realpath(e.path) for e in edits}:
-                edits.append(edit)
-    return tuple(edits)
+    return commandfiles.plan_uninstall(COMMANDS, root, home)
 
 
 def status(root: bytes, home: bytes) -> list[Check]:
     """See `takeback.engine.agents.connection.status`."""
-    checks = hookstatus.status(HOOKS, root, home)
-    for level in hookstatus.levels(HOOKS, root, home):
-        why = commands.problem(folder_of(level, root, home))
-        if why:
-            fix = "takeback install gemini" + (" --project" if level == "project" else "")
-            message = f"The commands of takeback in Gemini CLI do not work: {why}."
-            checks.append(("gemini", False, message, fix))
+    checks = commandfiles.status(COMMANDS, root, home)
     if hookstatus.levels(HOOKS, root, home) and is_distrusted(root, folder_of("user", root, home)):
         message = "Gemini CLI does not trust this folder: it runs no hooks, so nothing is recorded."
         checks.append(("gemini", False, message, "In Gemini CLI, /permissions trusts it."))
-    for level in _LEVELS:
+    for level in commandfiles.LEVELS:
         path = settings_file(level, root, home)
         why = _switched_off(path)
         if why:
