@@ -153,8 +153,16 @@ def _walk(
     """
     edits = index.edits_within(path, turn.seq, turn.end_seq)
     points: list[tuple[int, _Point]] = []
+    waiting: list[RawCall] = []
+    lost = False
     for call in edits:
-        points.append((call.seq, _Point(call.pre[path], begins=call)))
+        if call.seq > turn.seq:
+            points.append((call.seq, _Point(call.pre[path], begins=call)))
+        elif call.missing_begin or not call.done_seq:
+            lost = True
+        elif not call.failed:
+            # What it found is older than the turn, which may have begun in the middle of its write.
+            waiting.append(call)
         if call.done_seq and not call.missing_begin:
             left = call.post.get(path, call.pre[path])
             points.append((call.done_seq, _Point(left, ends=call)))
@@ -163,9 +171,8 @@ def _walk(
     current = _start(points, seen)
     last = turn.seq
     segments: list[Segment] = []
-    waiting: list[RawCall] = []
     covered: list[_Covered] = []
-    broken = lost = False
+    broken = False
     for seq, point in points:
         ended = point.ends
         if ended is not None:

@@ -536,6 +536,24 @@ def test_an_edit_call_on_a_pipe_that_stays_one_is_no_change(bed: Bed) -> None:
     assert bed.evidence() == {}
 
 
+def test_a_turn_that_begins_in_the_middle_of_anothers_write(bed: Bed) -> None:
+    """Programs empty a file before they write it: that look is nobody's change."""
+    bed.write("f", LINES)
+    bed.begin("s1")
+    bed.tool_begin("e1", "f", session="s1")
+    bed.write("f", "")
+    bed.begin("s2")
+    bed.write("f", line(3, "one"))
+    bed.tool_end("e1", session="s1")
+    bed.tool_begin("e2", "g", session="s2")
+    bed.write("g", "mine\n")
+    bed.tool_end("e2", session="s2")
+    bed.end("s2")
+    bed.end("s1")
+    assert list(of_session(bed, "s2")) == ["g"]
+    assert steps(bed, of_session(bed, "s1")["f"]) == [("tool-edit", LINES, line(3, "one"), "e1")]
+
+
 # --- Calls that fail, and calls that nobody can tell apart ---------------------------------------
 
 
